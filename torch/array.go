@@ -12,7 +12,7 @@ import (
 	"github.com/kernbench/kernbench/numeric"
 )
 
-// Array is the values of a tensor on the host, in row-major order.
+// Array holds the values of a tensor on the host, in row-major order.
 type Array struct {
 	Shape Shape
 	DType DType
@@ -29,7 +29,7 @@ const maxNumpyBytes = 64 << 30
 // LoadNumpy reads a .npy file.
 func LoadNumpy(name string) (*Array, error) { return loadNumpy(context.Background(), name) }
 
-// loadNumpy reads a .npy file. It gives up when ctx is done.
+// loadNumpy reads the .npy file with the given name. It gives up when ctx is done.
 func loadNumpy(ctx context.Context, name string) (*Array, error) {
 	f, err := file.Open(ctx, name, maxNumpyBytes)
 	if err != nil {
@@ -43,8 +43,9 @@ func loadNumpy(ctx context.Context, name string) (*Array, error) {
 	return &Array{a.Shape, a.DType, a.Bytes, a.Bool}, nil
 }
 
-// Save writes the array to a .npy file. NumPy has no bf16, so bf16 is written as two-byte
-// items without a type ('V2'). Bools other than 0 and 1 are an error.
+// Save writes the array to a .npy file with the given name. NumPy has no bf16, so bf16 is
+// written as two-byte items without a type ('V2'). If Bool is set and an element is neither
+// 0 nor 1, Save returns an error.
 func (a *Array) Save(name string) error {
 	var data bytes.Buffer
 	if err := npy.Write(&data, &npy.Array{Shape: a.Shape, DType: a.DType, Bytes: a.Bytes, Bool: a.Bool}); err != nil {
@@ -59,20 +60,22 @@ func (a *Array) Len() int { return elems(a.Shape) }
 // At returns the element with index i in row-major order.
 func (a *Array) At(i int) float64 { return numeric.Get(a.DType, a.Bytes, i) }
 
-// Float64s returns all elements.
+// Float64s returns all elements as float64, in row-major order.
 func (a *Array) Float64s() []float64 {
 	return lists.Make(a.Len(), a.At)
 }
 
-// Wrong returns the index of the first element that differs from want, a slice of numbers
-// that are rounded to the dtype, or -1 if all are equal. NaN equals NaN.
+// Wrong compares the array with want, a slice of numbers, and returns the index of the
+// first element that differs. It returns -1 if all are equal. The numbers are first rounded
+// to the dtype. NaN equals NaN.
 func (a *Array) Wrong(want any) int {
 	n, ok := numbersLen(want)
 	refuse(!ok || n != a.Len(), "Wrong", "%T of %d elements for an array of %d", want, n, a.Len())
 	return numeric.Equal(a.DType, a.Bytes, encode(want, a.DType))
 }
 
-// numbersLen returns the length of data and whether data is a slice of numbers or bools.
+// numbersLen returns the length of data if data is a slice. ok reports whether it is a
+// slice of numbers or bools; the types uint and uintptr do not count as numbers.
 func numbersLen(data any) (n int, ok bool) {
 	v := reflect.ValueOf(data)
 	if v.Kind() != reflect.Slice {
@@ -82,8 +85,8 @@ func numbersLen(data any) (n int, ok bool) {
 	return v.Len(), kind >= reflect.Bool && kind <= reflect.Float64 && kind != reflect.Uintptr && kind != reflect.Uint
 }
 
-// encode returns the bytes of a slice of numbers or bools, converted to a dtype. Bools
-// become 0 and 1.
+// encode returns the bytes of data, a slice of numbers or bools, as elements of the dtype
+// d. Bools become 0 and 1.
 func encode(data any, d DType) []byte {
 	v := reflect.ValueOf(data)
 	out := make([]byte, v.Len()*d.Size())
@@ -117,7 +120,7 @@ func encode(data any, d DType) []byte {
 	return out
 }
 
-// encodeAll writes numbers to out as elements of a dtype, and returns out.
+// encodeAll writes numbers to out as elements of the dtype d, and returns out.
 func encodeAll[T int | float32 | float64](out []byte, numbers []T, d DType) []byte {
 	half := 0.5
 	whole := T(half) == 0 && !d.IsFloat() // integers to integers: a float64 cannot hold all integers beyond 2^53

@@ -8,8 +8,9 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// TestLaunchBeats checks that the start of a launch reports progress for each PE and queue,
-// so that a launch on very many PEs is not mistaken for an endless loop.
+// TestLaunchBeats checks that the start of a launch reports progress to the guard against
+// endless loops, for each PE and each queue. A launch on very many PEs is then not mistaken
+// for an endless loop.
 func TestLaunchBeats(t *testing.T) {
 	r := torch.Must(torch.New(t.Context(), torch.Options{NoData: true})).Main()
 	defer r.Close()

@@ -9,8 +9,8 @@ import (
 	"github.com/kernbench/kernbench/numeric"
 )
 
-// Check is the result of comparing values with a reference, or of another condition, such
-// as a bound on a time.
+// Check is the result of a comparison of values with a reference, or of another condition,
+// such as an upper bound on a time.
 type Check struct {
 	Name  string
 	Elems int    // number of compared elements; 0 if no values were compared
@@ -20,16 +20,17 @@ type Check struct {
 // Checks is a list of checks.
 type Checks []Check
 
-// OK reports whether no check has found a difference.
+// OK reports whether none of the checks has found a difference.
 func (cs Checks) OK() bool {
 	return !slices.ContainsFunc(cs, func(c Check) bool { return c.Wrong != "" })
 }
 
-// Check compares a tensor with want, bit for bit, and adds the result to Checks. want is a
-// slice of numbers, which are rounded to the tensor's dtype, or an *Array. The result has
-// the name of the tensor if name is "". A bench with a difference fails. An *Array of
-// another shape or dtype is an error and not a panic, because it may come from a file. In a
-// run without values Check does nothing.
+// Check compares x with want, bit for bit, and adds the result to Checks. want is one of: a
+// slice of numbers, which are rounded to the dtype of x; an *Array of the same shape and
+// dtype. An *Array of another shape or dtype is an error and not a panic, because it may
+// come from a file. name is the name of the result; if it is "", the result has the name of
+// x. A bench fails if one of its checks finds a difference. In a run without values, Check
+// does nothing.
 func (r *Rank) Check(name string, x *Tensor, want any) error {
 	if !r.HasData() {
 		return nil
@@ -54,8 +55,8 @@ func (r *Rank) Check(name string, x *Tensor, want any) error {
 	})
 }
 
-// CheckFunc does the same as Check with want(i) for element i in row-major order. In a run
-// without values, want is not called.
+// CheckFunc compares x as Check does. Element i, in row-major order, must be want(i),
+// rounded to the dtype of x. In a run without values, want is not called.
 func (r *Rank) CheckFunc(name string, x *Tensor, want func(i int) float64) error {
 	if !r.HasData() {
 		return nil
@@ -73,8 +74,9 @@ func (r *Rank) CheckFunc(name string, x *Tensor, want func(i int) float64) error
 	})
 }
 
-// CheckWithin compares a tensor with numbers and adds the result to Checks. Element i may
-// differ from want[i] by at most tolerance[i]. NaN and infinities match only themselves.
+// CheckWithin compares x with want and adds the result to Checks. Element i of x, in
+// row-major order, may differ from want[i] by at most tolerance[i]. NaN and infinities
+// match only themselves.
 func (r *Rank) CheckWithin(name string, x *Tensor, want, tolerance []float64) error {
 	if !r.HasData() {
 		return nil
@@ -91,8 +93,9 @@ func (r *Rank) CheckWithin(name string, x *Tensor, want, tolerance []float64) er
 	})
 }
 
-// check compares every copy of a tensor and adds the result to Checks. wrong returns the
-// first difference, or "". which describes the copy in errors.
+// check compares every copy of x and adds the result to Checks. The function wrong receives
+// the values of one copy and a text that says which copy it is. It returns the first
+// difference as text, or "".
 func (r *Rank) check(op, name string, x *Tensor, wrong func(got *Array, which string) string) error {
 	check := Check{Name: cmp.Or(name, x.name)}
 	_, copies, _ := x.countParts()
@@ -117,7 +120,8 @@ func (r *Rank) check(op, name string, x *Tensor, wrong func(got *Array, which st
 // Checks returns the results of Check, CheckFunc and CheckWithin so far.
 func (c *Context) Checks() Checks { return c.checks }
 
-// copyHolders lists the PEs that hold copy k.
+// copyHolders returns a text with the PEs that hold copy number k of the tensor: "PE 3", or
+// "PEs [3 4]".
 func (x *Tensor) copyHolders(k int) string {
 	var pes []int
 	for _, s := range x.shards {

@@ -10,6 +10,8 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
+// TestCheckWithin checks which differences between an element and its reference CheckWithin
+// accepts, including NaN and infinities.
 func TestCheckWithin(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	for _, c := range []struct {
@@ -50,8 +52,8 @@ func TestCheckWithin(t *testing.T) {
 	}
 }
 
-// TestCheckWithinLooksAtEveryCopy checks that every copy is compared, and that the first
-// wrong copy is named.
+// TestCheckWithinLooksAtEveryCopy checks that CheckWithin compares every copy of a tensor
+// and names the first wrong copy.
 func TestCheckWithinLooksAtEveryCopy(t *testing.T) {
 	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	x := l.Ints(lists.Count(0, 4), torch.F32, torch.OnEach(0, 1, 2))
@@ -71,7 +73,7 @@ func TestCheckWithinLooksAtEveryCopy(t *testing.T) {
 }
 
 // TestCheckWithinWithoutValues checks that CheckWithin does nothing in a run without
-// values, even if the slices have the wrong length.
+// values, even if the slices of numbers have the wrong length.
 func TestCheckWithinWithoutValues(t *testing.T) {
 	o := hostedtest.Options(t, 3)
 	o.NoData = true
@@ -82,6 +84,7 @@ func TestCheckWithinWithoutValues(t *testing.T) {
 	}
 }
 
+// TestCheckWithinMisuse checks the error for slices of the wrong length.
 func TestCheckWithinMisuse(t *testing.T) {
 	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	x := l.MustZeros(torch.F32, torch.On(0), 4)

@@ -13,8 +13,9 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// TestEpiloguesTakeEveryKindOfOperand checks epilogues with numbers, tiles, refs, rows and
-// columns. Each operand is applied to the sum before the sum is rounded to the result.
+// TestEpiloguesTakeEveryKindOfOperand checks epilogues of a product whose operands are
+// numbers, tiles, refs, rows and columns. Each operand is applied to the sum before the sum
+// is rounded to the dtype of the result.
 func TestEpiloguesTakeEveryKindOfOperand(t *testing.T) {
 	const m, k, n = 40, 70, 50
 	sq := tl.Shape{m, n}
@@ -70,8 +71,8 @@ func TestEpiloguesTakeEveryKindOfOperand(t *testing.T) {
 	}
 }
 
-// TestCompositesKeepProgramOrder checks that a load, a store or a composite that follows a
-// composite sees its writes without a Wait.
+// TestCompositesKeepProgramOrder checks that loads, stores and composites that follow a
+// composite see what that composite wrote, without a Wait.
 func TestCompositesKeepProgramOrder(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{})
 	const n = 3000
@@ -99,8 +100,8 @@ func TestCompositesKeepProgramOrder(t *testing.T) {
 }
 
 // TestTilesAcrossShardsKeepProgramOrder checks tiles that extend over the memories of
-// several PEs: each part is read and written in its own memory, and accesses to the tile
-// keep program order.
+// several PEs. Each part of a tile is read and written in the memory of its PE, and
+// accesses to the tile keep program order.
 func TestTilesAcrossShardsKeepProgramOrder(t *testing.T) {
 	const rows, cols = 30, 20
 	for _, width := range []int{cols, 13} {
@@ -135,9 +136,9 @@ func TestTilesAcrossShardsKeepProgramOrder(t *testing.T) {
 	}
 }
 
-// TestStreamsOfMoreThanTwoAxes compares a Stream over three or four axes with the same
-// Stream over a matrix, in which all axes but the last are merged into rows. Values and
-// times must be equal.
+// TestStreamsOfMoreThanTwoAxes runs a Stream over three or four axes, and the same Stream
+// over a matrix whose rows are all axes but the last, merged. It checks that the values and
+// times of both are equal.
 func TestStreamsOfMoreThanTwoAxes(t *testing.T) {
 	for _, shape := range []tl.Shape{{2, 3, 5}, {3, 1, 2, 7}, {1, 1, 3, 700}, {5, 2, 3, 1}, {1, 1, 1, 1}, {7, 11, 601}} {
 		rows, cols := 1, shape[len(shape)-1]
@@ -176,8 +177,9 @@ func TestStreamsOfMoreThanTwoAxes(t *testing.T) {
 	}
 }
 
-// TestStreamsOfUnevenRows checks that a Stream refuses blocks of more than two axes whose
-// rows are not evenly spaced, and accepts tiles that are broadcast along any axes.
+// TestStreamsOfUnevenRows checks that the composite Stream refuses blocks of more than two
+// axes whose rows are not evenly spaced in memory, and accepts tiles that are broadcast
+// along any axes.
 func TestStreamsOfUnevenRows(t *testing.T) {
 	shape, uneven := tl.Shape{2, 3, 5}, "Stream(neg, ref [2 3 5] i32): the rows of a block of more than two axes are not all equally far apart: do its matrices one by one"
 	for want, kernel := range map[string]func(t *tl.PE, x, out tl.Ptr){

@@ -24,13 +24,13 @@ import (
 // Time is simulated time.
 type Time = simtime.Time
 
-// Options selects the machine of a Context and what a run records. The zero value is the
-// default system, with values and without further checks.
+// Options selects the machine of a Context and what a run records. The zero value selects
+// the preset "default" with values, and without traces and race detection.
 type Options struct {
 	Topology *topology.Graph // the system; nil means the preset "default"
-	Flit     bool            // simulate every flit: slower, and the reference for the default
+	Flit     bool            // simulate every flit: slower, but the reference for the default fidelity, train
 	NoData   bool            // timing only: compute no values and store no tensor bytes
-	Threads  int             // threads of the data phase; 0 means one per core
+	Threads  int             // number of threads of the data phase; 0 means one per core
 	Race     bool            // detect races between PEs; implies an op log
 	KeepLog  bool            // keep the whole op log, so that it can be saved
 	PerRank  bool            // record the times of every rank of every launch, for Launches
@@ -45,29 +45,29 @@ type Options struct {
 	Settings []any
 }
 
-// Context is a machine with its tensors, and the results of a program that uses it. The
-// program uses the machine through a [Rank].
+// Context is a simulated machine with its tensors, and the results of a program that uses
+// the machine. The program uses the machine through a [Rank].
 type Context struct {
 	ctx     context.Context
 	options Options
 	s       *stream.Scheduler
 	m       *machine.Machine
-	trace   *trace.File // the recording; nil means none
+	trace   *trace.File // the trace in progress; nil means none
 	tensors int         // number of tensors made so far
 
 	crit     Time        // the longest time of a launch, from its start to the end of its last PE
-	checks   Checks      // results so far
+	checks   Checks      // results of Check, CheckFunc and CheckWithin so far
 	launches []RankTimes // times of all launches; nil without Options.PerRank
 
-	used     []bool                // PEs that hold a tensor or have run a kernel
+	used     []bool                // by PE: whether the PE holds a tensor or has run a kernel
 	usedPEs  int                   // number of used PEs
-	reserved map[*storage][]func() // release the memory of this computer that a storage reserved; the key nil is the context
+	reserved map[*storage][]func() // functions that release the memory of this computer reserved for a storage; the key nil stands for the context
 
 	main  *Rank   // the program itself
 	ranks []*Rank // ranks of Spawn, by number
 }
 
-// New makes a Context for a system. The run ends when ctx is done.
+// New returns a Context with a new machine. The run ends when ctx is done.
 func New(ctx context.Context, o Options) (*Context, error) {
 	if o.Topology == nil {
 		spec, err := topology.Preset("default")
@@ -113,7 +113,8 @@ func New(ctx context.Context, o Options) (*Context, error) {
 	return c, nil
 }
 
-// Close ends what is still running. A kernel in an endless loop of Go code cannot be ended.
+// Close ends all kernels and workers that still run. It cannot end an endless loop of Go
+// code.
 func (c *Context) Close() {
 	for owner := range c.reserved {
 		c.unreserve(owner)
@@ -121,9 +122,9 @@ func (c *Context) Close() {
 	c.s.Close()
 }
 
-// saveTrace ends the recording, if there is one, and gives the file its final name. about
-// has only what the context does not know of the program. Close without saveTrace discards
-// the file.
+// saveTrace ends the trace, if there is one, and gives the trace file its final name. about
+// describes the program; saveTrace adds the tool, the topology and the links. Close without
+// saveTrace discards the file.
 func (c *Context) saveTrace(about trace.About) error {
 	if c.trace == nil {
 		return nil
@@ -136,7 +137,7 @@ func (c *Context) saveTrace(about trace.About) error {
 	return err
 }
 
-// dropTrace discards the recording, if there is one.
+// dropTrace discards the trace, if there is one.
 func (c *Context) dropTrace() error {
 	if c.trace == nil {
 		return nil
@@ -146,7 +147,7 @@ func (c *Context) dropTrace() error {
 	return err
 }
 
-// Topology returns the system of the context.
+// Topology returns the topology of the machine.
 func (c *Context) Topology() *topology.Graph { return c.options.Topology }
 
 // HasData reports whether values are computed, so that they can be checked.
@@ -155,14 +156,15 @@ func (c *Context) HasData() bool { return c.s.Values != nil }
 // NumPEs returns the number of PEs of the system.
 func (c *Context) NumPEs() int { return c.m.NumPEs() }
 
-// counts returns the number of SIPs, of cubes per SIP, and of PEs per cube.
+// counts returns the number of SIPs, the number of cubes per SIP, and the number of PEs per
+// cube.
 func (c *Context) counts() (sips, cubes, pes int) {
 	s := c.Topology().Spec()
 	return s.System.SIPs.Count, s.CubesPerSIP(), s.PEsPerCube()
 }
 
-// PE returns the number of a PE from its SIP, its cube in the SIP, and its index in the
-// cube.
+// PE returns the number of a PE. sip is its SIP, cube is its cube in the SIP, and pe is its
+// index in the cube.
 func (c *Context) PE(sip, cube, pe int) int {
 	sips, cubes, pes := c.counts()
 	outside := sip < 0 || cube < 0 || pe < 0 || sip >= sips || cube >= cubes || pe >= pes
@@ -170,11 +172,12 @@ func (c *Context) PE(sip, cube, pe int) int {
 	return int(c.m.ID(sip, cube, pe))
 }
 
-// LooksForRaces reports whether the context was made with Race.
+// LooksForRaces reports whether Options.Race is set.
 func (c *Context) LooksForRaces() bool { return c.options.Race }
 
-// Races returns the races between PEs so far, in a Context made with Race. Each text names
-// accesses that are not ordered, their kernels, and where they are in the code.
+// Races returns a text for each race between PEs found so far. Options.Race must be set.
+// Each text names two accesses that are not ordered, their kernels, and their lines of
+// code.
 func (c *Context) Races() ([]string, error) {
 	refuse(!c.options.Race, "Races", "the context was made without Race")
 	if err := c.main.Synchronize(); err != nil {
@@ -188,10 +191,10 @@ func (c *Context) Races() ([]string, error) {
 	return texts, err
 }
 
-// GoContext returns the context.Context that New was called with.
+// GoContext returns the context.Context that was passed to New.
 func (c *Context) GoContext() context.Context { return c.ctx }
 
-// Flit reports whether every flit is simulated.
+// Flit reports whether Options.Flit is set, so that every flit is simulated.
 func (c *Context) Flit() bool { return c.options.Flit }
 
 // CCL returns the configuration of collectives: Options.CCL, or the default.
@@ -213,15 +216,15 @@ func (c *Context) Makespan() Time {
 	return end
 }
 
-// Launches returns the times of all launches and collectives on every rank, in the order in
-// which they ended. It is nil unless the Context was made with PerRank.
+// Launches returns the times of each rank in all launches and collectives, in the order in
+// which these ended. It returns nil unless Options.PerRank is set.
 func (c *Context) Launches() []RankTimes { return c.launches }
 
 // Now returns the current simulated time.
 func (c *Context) Now() Time { return c.m.Engine.Now() }
 
-// KeepsLog reports whether the op log has another use than the data phase: Race or KeepLog
-// is set.
+// KeepsLog reports whether the op log is needed for more than the data phase: Options.Race
+// or Options.KeepLog is set.
 func (c *Context) KeepsLog() bool { return c.options.Race || c.options.KeepLog }
 
 // Log returns the op log, or nil if none is recorded.
@@ -229,7 +232,7 @@ func (c *Context) Log() *oplog.Log { return c.m.Log }
 
 // Err returns the error that ended the machine, or nil while the machine can be used. The
 // error is a deadlock, an exceeded limit, a panic of a kernel with its stack, or the error
-// of the context.Context. After an error nothing can be launched.
+// of the context.Context. After an error, no kernel can be launched.
 func (c *Context) Err() error { return c.s.Err() }
 
 // The element types, the same as in package tl.
@@ -248,13 +251,14 @@ const (
 	U64  = tl.U64
 )
 
-// DType is the type of a tensor's elements. Shape is the extents of its axes.
+// DType is the type of a tensor's elements. Shape lists the extents of a tensor's axes.
 type (
 	DType = tl.DType
 	Shape = tl.Shape
 )
 
-// Error is a mistake in a program that uses this package. Functions panic with an *Error.
+// Error describes a mistake in a program that uses this package. Functions panic with an
+// *Error.
 type Error struct {
 	Op  string // the function, such as "FromSlice"
 	Err error
@@ -262,17 +266,19 @@ type Error struct {
 
 func (e *Error) Error() string { return "torch: " + e.Op + ": " + e.Err.Error() }
 
-// Unwrap returns the reason.
+// Unwrap returns the description of the mistake, without the function.
 func (e *Error) Unwrap() error { return e.Err }
 
-// refuse panics with an *Error if mistake is true.
+// refuse panics with an *Error of the function op if mistake is true. format and args
+// describe the mistake.
 func refuse(mistake bool, op, format string, args ...any) {
 	if mistake {
 		panic(misuse(op, format, args...))
 	}
 }
 
-// misuse returns the error for a mistake in the use of an operation.
+// misuse returns the error for a mistake in a call of the function op. format and args
+// describe the mistake.
 func misuse(op, format string, args ...any) *Error {
 	return &Error{op, fmt.Errorf(format, args...)}
 }

@@ -10,8 +10,9 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// IsContiguous reports whether each PE's shard is row-major without gaps. Only views can
-// have gaps: a slice of columns has the other columns between its rows.
+// IsContiguous reports whether the shard of each PE is stored in row-major order without
+// gaps. Only views can have gaps: in a slice of columns, the other columns are between its
+// rows.
 func (x *Tensor) IsContiguous() bool {
 	return !slices.ContainsFunc(x.shards, func(s shard) bool { return s.stride != nil })
 }
@@ -25,13 +26,15 @@ func (x *Tensor) Contiguous() (*Tensor, error) {
 	return x.clone("Contiguous")
 }
 
-// Clone returns a contiguous copy of the tensor with the same layout. Each PE copies its
+// Clone returns a contiguous copy of the tensor with the same layout: each PE copies its
 // own shard.
 func (x *Tensor) Clone() (*Tensor, error) {
 	x.checkUsable("Clone")
 	return x.clone("Clone")
 }
 
+// clone does the work of Clone and Contiguous. op is the name of the calling function, for
+// errors.
 func (x *Tensor) clone(op string) (*Tensor, error) {
 	r := x.Rank()
 	y, err := r.EmptyLike(x)
@@ -52,8 +55,8 @@ func (x *Tensor) clone(op string) (*Tensor, error) {
 	return y, nil
 }
 
-// mergeAxes returns the extents and strides of a strided array with as few axes as
-// possible, but at least two.
+// mergeAxes describes a strided array with as few axes as possible, but at least two. It
+// returns the extents e and the strides s of these axes.
 func mergeAxes(extent, stride []int) (e, s []int) {
 	for axis, n := range extent {
 		last := len(e) - 1
@@ -71,8 +74,9 @@ func mergeAxes(extent, stride []int) (e, s []int) {
 	return e, s
 }
 
-// copyTiles copies a strided array of at least two axes to consecutive elements, in
-// two-dimensional tiles of its last two axes.
+// copyTiles copies a strided array with two or more axes to memory without gaps, in
+// two-dimensional tiles of the last two axes. The parameters from and to point to the first
+// element of the source and of the destination.
 func copyTiles(t *tl.PE, to, from tl.Ptr, extent, stride []int) {
 	if len(extent) > 2 {
 		inner := elems(extent[1:])
@@ -92,20 +96,20 @@ func copyTiles(t *tl.PE, to, from tl.Ptr, extent, stride []int) {
 	}
 }
 
-// storage is the memory of a tensor and of its views, and the order of the operations that
-// use it. Shard i of a view is within shard i of the tensor.
+// storage is the memory that a tensor shares with its views, with the operations that use
+// the memory. Shard i of a view is within shard i of the tensor.
 type storage struct {
 	va    memory.VA
 	size  memory.Bytes    // size of all shards
 	order *stream.Storage // orders the operations that use the storage
 
-	partial []*Tensor // the tensor and its views, while they have addends
+	partial []*Tensor // the tensor and its views, as long as they are partial
 
-	held uint64 // how many times this computer stores its values, at most
+	held uint64 // how many copies of the values this computer has reserved memory for
 }
 
-// newRegion returns the tensor's region of its storage. entire says that this is the whole
-// storage.
+// newRegion returns the part of the storage that the tensor occupies. entire says that this
+// is the whole storage.
 func (x *Tensor) newRegion(entire bool) *stream.Region {
 	region := &stream.Region{Storage: x.order, Parts: make([]stream.Range, len(x.shards)), Entire: entire}
 	for i := range x.shards {
@@ -116,7 +120,7 @@ func (x *Tensor) newRegion(entire bool) *stream.Region {
 	return region
 }
 
-// regions returns the regions of tensors.
+// regions returns the region of each tensor.
 func regions(tensors []*Tensor) []*stream.Region {
 	list := make([]*stream.Region, len(tensors))
 	for i, x := range tensors {
@@ -125,12 +129,12 @@ func regions(tensors []*Tensor) []*stream.Region {
 	return list
 }
 
-// replicate marks the addends of a tensor and its views as copies, after each of them has
-// become the sum.
+// replicate marks the addends of the tensor and of its views as copies. It is called after
+// an operation has replaced each addend by the sum of all addends.
 func (x *Tensor) replicate() {
 	_, _, addends := x.countParts()
 	for _, y := range x.partial {
-		y.shards = slices.Clone(y.shards) // a call that is not complete refers to the old list
+		y.shards = slices.Clone(y.shards) // a collective that not all ranks have called refers to the old list
 		for i := range y.shards {
 			s := &y.shards[i]
 			s.copy, s.addend = s.copy*addends+s.addend, 0
@@ -139,6 +143,6 @@ func (x *Tensor) replicate() {
 	x.partial = nil
 }
 
-// SharesMemory reports whether a write to one tensor may change the other: they are the
-// same tensor, or views of one tensor whose address ranges overlap on some PE.
+// SharesMemory reports whether a write to x may change y. That is so if x and y are the
+// same tensor, or views of one tensor whose address ranges overlap on at least one PE.
 func (x *Tensor) SharesMemory(y *Tensor) bool { return x.region.Overlaps(y.region) }

@@ -13,12 +13,12 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// Empty returns a tensor whose elements are not initialized.
+// Empty returns a tensor with undefined elements.
 func (r *Rank) Empty(dtype DType, shape Shape, options ...TensorOption) (*Tensor, error) {
 	return r.allocate("Empty", dtype, shape, options)
 }
 
-// Zeros returns a tensor of zeros. It copies no data and takes no simulated time.
+// Zeros returns a tensor of zeros. Making it copies no data and takes no simulated time.
 func (r *Rank) Zeros(dtype DType, shape Shape, options ...TensorOption) (*Tensor, error) {
 	x, err := r.allocate("Zeros", dtype, shape, options)
 	if err != nil {
@@ -33,8 +33,8 @@ func (r *Rank) Zeros(dtype DType, shape Shape, options ...TensorOption) (*Tensor
 }
 
 // Full returns a tensor whose elements are all v, rounded to the dtype. The PEs that hold
-// the tensor write the elements. In a partial tensor the first addend is v and the others
-// are zero.
+// the tensor write the elements. In a partial tensor, the first addend is v and the other
+// addends are zero.
 func (r *Rank) Full(v float64, dtype DType, shape Shape, options ...TensorOption) (*Tensor, error) {
 	x, err := r.allocate("Full", dtype, shape, options)
 	if err != nil {
@@ -64,18 +64,19 @@ func (r *Rank) Full(v float64, dtype DType, shape Shape, options ...TensorOption
 // fillElems is the number of elements that Full writes at a time.
 const fillElems = 1 << 14
 
-// FromSlice returns a tensor with the elements of a slice of numbers or bools, in row-major
-// order. Elements are rounded to a float dtype. For an integer dtype, floats are truncated
-// and clamped to the range of the dtype, and integers wrap around. The copy from the host
-// takes simulated time. In a partial tensor the first addend gets the elements and the
-// others are zero.
+// FromSlice returns a tensor with the elements of data, a slice of numbers or bools in
+// row-major order. Elements are rounded to a float dtype. For an integer dtype, floats are
+// truncated and clamped to the range of the dtype, and integers wrap around. The copy from
+// the host takes simulated time. In a partial tensor, the first addend gets the elements
+// and the other addends are zero.
 func (r *Rank) FromSlice(data any, dtype DType, shape Shape, options ...TensorOption) (*Tensor, error) {
 	checkNumbers("FromSlice", data, fmt.Sprintf("shape %v", shape), elems(shape))
 	return r.create("FromSlice", dtype, shape, options, func() []byte { return encode(data, dtype) })
 }
 
-// FromFunc returns a tensor like FromSlice. Element i, in row-major order, is f(i). In a
-// run without values, f is not called and no memory is needed for values.
+// FromFunc returns a tensor whose element i, in row-major order, is f(i). It does
+// everything else as FromSlice does. In a run without values, f is not called and no memory
+// is needed for values.
 func (r *Rank) FromFunc(f func(i int) float64, dtype DType, shape Shape, options ...TensorOption) (*Tensor, error) {
 	return r.create("FromFunc", dtype, shape, options, func() []byte {
 		out := make([]byte, elems(shape)*dtype.Size())
@@ -86,8 +87,9 @@ func (r *Rank) FromFunc(f func(i int) float64, dtype DType, shape Shape, options
 	})
 }
 
-// create makes a tensor from the bytes that make returns. make is called only if values are
-// kept.
+// create returns a new tensor with the bytes that make returns. make is called only if this
+// computer stores values: see hasValues. op is the name of the calling function, for
+// errors.
 func (r *Rank) create(op string, dtype DType, shape Shape, options []TensorOption, make func() []byte) (*Tensor, error) {
 	x, err := r.allocate(op, dtype, shape, options)
 	if err != nil {
@@ -99,8 +101,8 @@ func (r *Rank) create(op string, dtype DType, shape Shape, options []TensorOptio
 	return x, nil
 }
 
-// FromNumpy returns a tensor with the shape, dtype and elements of an array: an *Array, or
-// the name of a .npy file. A later change of the *Array does not change the tensor.
+// FromNumpy returns a tensor with the shape, dtype and elements of src. src is one of: an
+// *Array; the name of a .npy file. Later changes of the *Array do not change the tensor.
 func (r *Rank) FromNumpy(src any, options ...TensorOption) (*Tensor, error) {
 	var a *Array
 	from, values := "FromNumpy", func() []byte { return a.Bytes }
@@ -129,10 +131,14 @@ func (r *Rank) FromNumpy(src any, options ...TensorOption) (*Tensor, error) {
 	return r.create("FromNumpy", a.DType, a.Shape, options, values)
 }
 
-// CopyFrom copies elements into the tensor, in row-major order. src is a slice of numbers,
-// which are rounded to the tensor's dtype, an *Array, or another *Tensor of the same shape
-// and dtype, which is copied through the host. An *Array of another shape or dtype is an
-// error and not a panic, because it may come from a file.
+// CopyFrom copies elements into the tensor, in row-major order. src is one of:
+//
+//   - a slice of numbers, which are rounded to the tensor's dtype;
+//   - an *Array of the same shape and dtype;
+//   - a *Tensor of the same shape and dtype, which is copied through the host.
+//
+// An *Array of another shape or dtype is an error and not a panic, because it may come from
+// a file.
 func (x *Tensor) CopyFrom(src any) error {
 	x.checkUsable("CopyFrom")
 	if err := x.Rank().s.Begin("CopyFrom"); err != nil {
@@ -166,7 +172,8 @@ func (x *Tensor) CopyFrom(src any) error {
 }
 
 // copyValues copies the bytes that make returns into the tensor. make is called only if
-// values are kept.
+// this computer stores values (see hasValues); otherwise the copy only takes time. op is
+// the name of the calling function, for errors.
 func (x *Tensor) copyValues(op string, make func() []byte) error {
 	if !x.rank.hasValues() {
 		return x.copyIn(nil)
@@ -177,16 +184,16 @@ func (x *Tensor) copyValues(op string, make func() []byte) error {
 	return x.copyIn(make())
 }
 
-// checkNumbers checks that data is a slice of n numbers. what describes the tensor or shape
-// in errors.
+// checkNumbers panics unless data is a slice of n numbers. op is the name of the calling
+// function and what describes the tensor or shape, for errors.
 func checkNumbers(op string, data any, what string, n int) {
 	count, ok := numbersLen(data)
 	refuse(!ok, op, "%T is not a slice of numbers: write the elements in one slice, row after row", data)
 	refuse(count != n, op, "%d elements for %s, which has %d", count, what, n)
 }
 
-// copyIn enqueues a copy of the bytes of the whole tensor from the host. values is nil if
-// only the time matters.
+// copyIn enqueues a copy from the host to the device. values has the bytes of the whole
+// tensor; it is nil if this computer stores no values.
 func (x *Tensor) copyIn(values []byte) error {
 	r := x.Rank()
 	held := make([][]byte, len(x.shards))
@@ -224,18 +231,18 @@ func (x *Tensor) copyIn(values []byte) error {
 	return nil
 }
 
-// piece is a range of consecutive addresses of a shard.
+// piece is a range of consecutive addresses in a shard.
 type piece struct {
 	va         memory.VA
 	off, bytes memory.Bytes // offset in the shard, and size
 }
 
-// maxCopyBytes is the size of the largest piece that the host copies: the op log counts
-// elements in 32 bits.
+// maxCopyBytes is the size of the largest piece that the host copies. It is limited because
+// the op log counts elements in 32 bits.
 const maxCopyBytes memory.Bytes = 1 << 30
 
-// pieces iterates over shards of the tensor in pieces that the host can copy. The first
-// value is the index of the shard in shards.
+// pieces divides the given shards of the tensor into pieces that the host can copy. It
+// iterates over the pieces, each with the index of its shard in shards.
 func (x *Tensor) pieces(shards []shard) iter.Seq2[int, piece] {
 	return func(yield func(int, piece) bool) {
 		for i, s := range shards {
@@ -254,14 +261,14 @@ func (x *Tensor) pieces(shards []shard) iter.Seq2[int, piece] {
 	}
 }
 
-// linearPointer returns a pointer to an address of the tensor, as if the tensor had one
-// axis.
+// linearPointer returns a pointer to the address va in the tensor. The pointer has one axis
+// with stride 1.
 func (x *Tensor) linearPointer(va memory.VA) tl.Ptr {
 	return tl.Ptr{Addr: int64(va), DType: x.dtype, Rank: 1, Stride: [4]int64{1}}
 }
 
-// EmptyLike returns an Empty tensor with the shape and layout of x. The options are a
-// DType, if it differs from that of x, and a name (Named).
+// EmptyLike returns a tensor with the shape and layout of x and undefined elements. An
+// option is one of: a DType, to replace that of x; a name (Named).
 func (r *Rank) EmptyLike(x *Tensor, options ...any) (*Tensor, error) {
 	x.checkUsable("EmptyLike")
 	if err := r.s.Begin("EmptyLike"); err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// TestDataOfShards checks that Data returns what the PE of a shard holds, without gathering
-// shards or summing addends.
+// TestDataOfShards checks that Data returns the bytes that the PE of a shard holds. It
+// neither gathers shards nor sums addends.
 func TestDataOfShards(t *testing.T) {
 	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	x := l.Ints(lists.Count(0, 15), torch.I32, torch.DPPolicy{Cube: torch.Partial, PE: torch.ColumnWise, NumPEs: 2}, 3, 5)
@@ -49,8 +49,8 @@ func TestDataOfShards(t *testing.T) {
 	hostedtest.Says(t, "freed", hostedtest.Misuse(func() { ragged.Data(0) }), "torch: Data: tensor 2 [5] f32 has been freed")
 }
 
-// TestDataWaits checks that Data waits for the last write, takes the time of its copy, and
-// is refused in the same cases as Numpy.
+// TestDataWaits checks that Data waits for the last write, that its copy takes simulated
+// time, and that it returns an error in the same cases as Numpy.
 func TestDataWaits(t *testing.T) {
 	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	x := l.Ints(lists.Count(0, 8), torch.F32, torch.OnEach(5, 9))

@@ -18,8 +18,8 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// TestOperationsAfterAnError checks that after an error every operation returns that error,
-// without the stack of the kernel.
+// TestOperationsAfterAnError checks that after an error of a kernel every operation returns
+// the same error, without the stack of the kernel.
 func TestOperationsAfterAnError(t *testing.T) {
 	l := hostedtest.PEs(t, 2)
 	x := l.MustZeros(torch.F32, torch.On(0, 1), 16)
@@ -80,8 +80,8 @@ func TestStoppedWorkerCannotContinue(t *testing.T) {
 	}
 }
 
-// TestDeadlockedKernelsNameTheirRanks checks that a deadlock of kernels is reported for the
-// ranks that launched them, whether or not a rank waits for the kernels.
+// TestDeadlockedKernelsNameTheirRanks checks that the error for a deadlock of kernels names
+// the ranks that launched the kernels, whether or not a rank waits for the kernels.
 func TestDeadlockedKernelsNameTheirRanks(t *testing.T) {
 	for _, waits := range []bool{false, true} {
 		for _, stuck := range [][]int{{1}, {0, 2}, {0, 1, 2}} {
@@ -114,7 +114,7 @@ func TestDeadlockedKernelsNameTheirRanks(t *testing.T) {
 }
 
 // TestEndlessWorker checks that an endless loop in a worker ends the run with an error that
-// names the line.
+// names the line of the loop.
 func TestEndlessWorker(t *testing.T) {
 	var release atomic.Bool
 	t.Cleanup(func() { release.Store(true) })
@@ -133,8 +133,8 @@ func TestEndlessWorker(t *testing.T) {
 	hostedtest.Says(t, "after it", l.Synchronize(), "Synchronize: the machine has ended before: "+want)
 }
 
-// TestEndlessWorkerDuringLaunch checks that the rank with the endless loop is blamed while
-// launches of other ranks are in flight.
+// TestEndlessWorkerDuringLaunch checks that the error names the rank with the endless loop
+// while launches of other ranks are in flight.
 func TestEndlessWorkerDuringLaunch(t *testing.T) {
 	var release atomic.Bool
 	t.Cleanup(func() { release.Store(true) })
@@ -205,8 +205,9 @@ func TestGoexitEndsTheRun(t *testing.T) {
 	hostedtest.Says(t, "a kernel", err, "launch exit: a kernel or a worker ended its goroutine: return instead")
 }
 
-// TestNoGoroutineIsLeft checks that no goroutine is left after Close, however the program
-// ends.
+// TestNoGoroutineIsLeft checks that no goroutine is left after Close, in whatever way the
+// workers end: normally, by an error, a panic, a failed kernel, a mismatched collective, an
+// early return or Goexit.
 func TestNoGoroutineIsLeft(t *testing.T) {
 	before := runtime.NumGoroutine()
 	o := hostedtest.Options(t, 3)

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Stalled is the error of a run that was abandoned because a kernel computed too long
-// without an operation of the tile language, or a worker of Spawn without one of this
-// package. Most likely the code never ends.
+// Stalled is the error of a run that was abandoned because code ran too long without
+// progress: a kernel without an operation of the tile language, or a worker of Spawn
+// without a call of this package. Most likely the code never ends.
 type Stalled struct {
 	After  time.Duration
 	Worker bool
@@ -25,8 +25,8 @@ func (s *Stalled) Error() string {
 	return fmt.Sprintf("a %s has run for %v%s without an operation of %s: an endless loop, or raise the limit (--stall, Options.Stall)", what, s.After, where, without)
 }
 
-// Must returns value. If err is not nil, it ends the calling worker or bench as if that had
-// returned the error:
+// Must returns value if err is nil. Otherwise it ends the calling worker or bench, as if
+// the worker or bench had returned err:
 //
 //	x := torch.Must(r.Zeros(torch.F16, torch.Shape{1024}))
 func Must[T any](value T, err error) T {
@@ -34,8 +34,8 @@ func Must[T any](value T, err error) T {
 	return value
 }
 
-// OK does the same as Must for a call without a value: torch.OK(dist.AllReduce(r, x,
-// dist.SUM)).
+// OK does the same as Must for a call whose only result is an error:
+// torch.OK(dist.AllReduce(r, x, dist.SUM)).
 func OK(err error) {
 	if err != nil {
 		panic(&Failure{err})
@@ -43,10 +43,10 @@ func OK(err error) {
 }
 
 // Failure is the value that Must and OK panic with. Spawn and the runner of benches return
-// its error as that of the worker or bench.
+// Err as the error of the worker or bench.
 type Failure struct{ Err error }
 
 func (f *Failure) Error() string { return f.Err.Error() }
 
-// Unwrap returns the error.
+// Unwrap returns f.Err.
 func (f *Failure) Unwrap() error { return f.Err }

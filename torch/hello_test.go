@@ -9,13 +9,15 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// helloSend passes each PE's tile to its east neighbour.
+// helloSend is a kernel that sends the tile of each PE to its east neighbour.
 func helloSend(t *tl.PE, x tl.Ptr, n int) {
 	tile := t.Load(x, tl.Shape{n}, tl.F16)
 	t.Send(tl.East, tile)
 	t.Store(x, t.Recv(tl.West, tl.Shape{n}, tl.F16))
 }
 
+// TestHelloSend checks the values after helloSend on a ring of four PEs, and logs its
+// times.
 func TestHelloSend(t *testing.T) {
 	c, err := torch.New(context.Background(), torch.Options{})
 	if err != nil {
@@ -42,7 +44,8 @@ func TestHelloSend(t *testing.T) {
 	t.Log(l.Crit(), l.Exec())
 }
 
-// TestAllPairs checks that numbered port i of each PE leads to the i-th PE of the list.
+// TestAllPairs checks that, in the connections of AllPairs, port number i of each PE leads
+// to the i-th PE of the list.
 func TestAllPairs(t *testing.T) {
 	got := torch.AllPairs(40, 7, 9)
 	want := []torch.Connection{

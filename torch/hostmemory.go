@@ -16,11 +16,11 @@ const (
 	peLogBytes = 8 << 10
 )
 
-// Reserve announces that the program will use bytes of this computer's memory for values of
-// its own, such as inputs and references, until the context is closed. It allocates
+// Reserve announces that the program will use the given number of bytes of this computer's
+// memory for data such as inputs and references, until the context is closed. It allocates
 // nothing. It returns an error if this computer, or a control group of this process, does
-// not have enough memory. Tensors reserve memory by themselves. what names the values in
-// errors.
+// not have enough memory. The memory for the values of tensors is reserved without a call
+// of Reserve. what names the data in errors.
 func (c *Context) Reserve(what string, bytes uint64) error {
 	if err := c.reserve(nil, bytes); err != nil {
 		return fmt.Errorf("%s: %w: take smaller sizes, or find out times only with --data=off", what, err)
@@ -28,8 +28,8 @@ func (c *Context) Reserve(what string, bytes uint64) error {
 	return nil
 }
 
-// reserve reserves bytes of this computer's memory for a storage, or for the context if
-// owner is nil.
+// reserve reserves the given number of bytes of this computer's memory for the storage
+// owner, or for the context if owner is nil.
 func (c *Context) reserve(owner *storage, bytes uint64) error {
 	release, err := host.Reserve(bytes)
 	if err == nil {
@@ -38,8 +38,9 @@ func (c *Context) reserve(owner *storage, bytes uint64) error {
 	return err
 }
 
-// affordPEs returns an error if this computer cannot simulate pes PEs. It is called before
-// the PEs are listed.
+// affordPEs returns an error if this computer does not have enough memory to simulate pes
+// PEs. It is called before a list of the PEs is made. op is the name of the calling
+// function, for errors.
 func (c *Context) affordPEs(op string, pes int) error {
 	if pes <= c.usedPEs {
 		return nil
@@ -50,8 +51,8 @@ func (c *Context) affordPEs(op string, pes int) error {
 	return nil
 }
 
-// usePEs reserves memory for each PE in pes that has not been used before. pes has no
-// duplicates.
+// usePEs reserves memory of this computer for each PE in pes that has not been used before.
+// pes has no duplicates. op is the name of the calling function, for errors.
 func (c *Context) usePEs(op string, pes []machine.PEID) error {
 	fresh := slices.DeleteFunc(slices.Clone(pes), func(pe machine.PEID) bool { return c.used[pe] })
 	if len(fresh) == 0 {
@@ -67,6 +68,7 @@ func (c *Context) usePEs(op string, pes []machine.PEID) error {
 	return nil
 }
 
+// bytesPerPE returns the estimated memory of this computer that a simulated PE needs.
 func (c *Context) bytesPerPE() uint64 {
 	if c.m.Log != nil {
 		return peBytes + peLogBytes
@@ -74,20 +76,21 @@ func (c *Context) bytesPerPE() uint64 {
 	return peBytes
 }
 
-// hasValues reports whether the values of tensors are stored: to compute with them, or in
-// an op log that is kept.
+// hasValues reports whether this computer stores the values of tensors: to compute with
+// them, or in an op log that is kept.
 func (c *Context) hasValues() bool { return c.HasData() || c.options.KeepLog }
 
-// How many times this computer stores the values of a tensor: once, in the memory of the
-// machine, if an operation may write them. Values that come from the host are also stored
-// as a whole and in the op log.
+// How many times this computer stores the values of a tensor. Values that an operation on
+// the machine writes are stored once, in the simulated memory. Values that come from the
+// host are also stored as the bytes of the whole tensor and in the op log.
 const (
 	heldWhenWritten = 1
 	heldWhenCopied  = 3
 )
 
-// reserveValues reserves memory for storing the values of tensors the given number of
-// times, until the tensors are freed.
+// reserveValues reserves memory of this computer to store the values of each tensor the
+// given number of times. The memory stays reserved until the tensor is freed. op is the
+// name of the calling function, for errors.
 func (c *Context) reserveValues(op string, times uint64, tensors ...*Tensor) error {
 	for _, x := range tensors {
 		if times <= x.held || !c.hasValues() {
@@ -101,11 +104,14 @@ func (c *Context) reserveValues(op string, times uint64, tensors ...*Tensor) err
 	return nil
 }
 
+// tooLargeError returns the error for a tensor whose values need more memory than this
+// computer has, as err says.
 func (x *Tensor) tooLargeError(op string, err error) error {
 	return fmt.Errorf("%s: values of %s: %w: make it smaller, or find out times only with --data=off", op, x.name, err)
 }
 
-// unreserve releases the memory reserved for a storage, or for the context if owner is nil.
+// unreserve releases the memory that was reserved for the storage owner, or for the context
+// if owner is nil.
 func (c *Context) unreserve(owner *storage) {
 	for _, release := range c.reserved[owner] {
 		release()

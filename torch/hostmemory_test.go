@@ -13,7 +13,8 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// checkAllocated fails the test if f allocates more than 8 MiB.
+// checkAllocated fails the test if f allocates more than 8 MiB. what names the case in
+// messages.
 func checkAllocated(t *testing.T, what string, f func()) {
 	t.Helper()
 	var before, after runtime.MemStats
@@ -25,7 +26,7 @@ func checkAllocated(t *testing.T, what string, f func()) {
 	}
 }
 
-// checkRefused checks that an error is a *host.MemoryError with the text want.
+// checkRefused checks that err is a *host.MemoryError with the text want.
 func checkRefused(t *testing.T, err error, want string) {
 	t.Helper()
 	var short *host.MemoryError
@@ -34,9 +35,9 @@ func checkRefused(t *testing.T, err error, want string) {
 	}
 }
 
-// TestValuesRefused checks that tensors whose values do not fit into this computer's memory
-// are refused, each by itself and several together, until one is freed or the context is
-// closed.
+// TestValuesRefused checks that a tensor is refused if this computer's memory is too small
+// for its values. The tensor may be too large by itself, or together with other tensors.
+// After a tensor is freed or the context is closed, its memory can be used again.
 func TestValuesRefused(t *testing.T) {
 	hosttest.SetMemory(t, 2000)
 	const half = 500_000_000 // bytes
@@ -90,8 +91,8 @@ func TestTimesNeedNoValues(t *testing.T) {
 	}
 }
 
-// TestPEsRefused checks that more PEs than this computer can simulate are refused, for one
-// tensor and for several small ones.
+// TestPEsRefused checks that using more PEs than this computer can simulate is refused, for
+// one tensor on many PEs and for several tensors on a few PEs each.
 func TestPEsRefused(t *testing.T) {
 	spec, err := topology.Load(t.Context(), "default", "system.sips.count=64")
 	if err != nil {
@@ -120,8 +121,8 @@ func TestPEsRefused(t *testing.T) {
 	checkRefused(t, err, "Zeros, with 4096 PEs in use: 0.00315 GB of memory are needed, and 0.00248 GB are free of the 16 GB that this computer has: take a smaller system, or fewer PEs")
 }
 
-// TestExhausted checks that a simulation is stopped when memory runs out, and is not
-// stopped while there is enough.
+// TestExhausted checks that a simulation is stopped when this computer's memory runs out,
+// and is not stopped while there is enough memory.
 func TestExhausted(t *testing.T) {
 	for freeMB, want := range map[int]string{
 		0:    `^launch endless: the simulation was stopped: this process has [0-9.]+ GB of memory, and 0 GB are free of the 16 GB that this computer has: take a smaller system, shorter programs, or no op log$`,
@@ -145,7 +146,8 @@ func TestExhausted(t *testing.T) {
 	}
 }
 
-// TestFromFunc makes a tensor with FromFunc and compares it with CheckFunc.
+// TestFromFunc checks the values of a tensor that FromFunc makes, with Check and CheckFunc.
+// CheckFunc must also find a wrong value.
 func TestFromFunc(t *testing.T) {
 	c := Must(New(t.Context(), Options{})).Main()
 	defer c.Close()

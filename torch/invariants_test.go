@@ -19,10 +19,10 @@ import (
 
 // Each test in this file checks one invariant of the design.
 
-// TestSendCarriesItsSourceAtIssue checks that a send carries the values that its source
-// held when the send was issued. The source is overwritten later: by the sender, by another
-// PE that the sender notifies, while the message waits for a slot, or while its later
-// fragments wait.
+// TestSendCarriesItsSourceAtIssue checks that a message has the values that its source held
+// when the send was issued, although the source is overwritten afterwards. In some cases
+// the sender overwrites it, in others another PE that the sender notifies. The message may
+// still wait for a free slot, as a whole or with its later fragments.
 func TestSendCarriesItsSourceAtIssue(t *testing.T) {
 	vec := func(n int) tl.Shape { return tl.Shape{n} }
 	for _, c := range []struct {
@@ -106,7 +106,8 @@ func TestScratchNeverLeaksStaleBytes(t *testing.T) {
 	l.Holds("scratch", y, want)
 }
 
-// everything is a kernel that uses memory in every way.
+// everything is a kernel that uses memory in every way: loads, stores, scratch buffers,
+// refs, messages, composites, Put and ReducePeers.
 func everything(t *tl.PE, x, y tl.Ptr, n int) {
 	right, left := (t.Rank()+1)%t.NumRanks(), (t.Rank()+t.NumRanks()-1)%t.NumRanks()
 	sq := tl.Shape{n, n}
@@ -128,7 +129,8 @@ func everything(t *tl.PE, x, y tl.Ptr, n int) {
 	t.Store(y, t.Load(y, sq, tl.F16).Softmax().To(tl.F16).Add(t.Load(s, sq, tl.F16)))
 }
 
-// runEverything runs the kernel everything on four PEs.
+// runEverything runs the kernel everything on four PEs and returns the machine and the
+// result.
 func runEverything(t *testing.T, o torch.Options) (*hostedtest.Lab, *torch.Tensor) {
 	t.Helper()
 	const n = 48
@@ -294,8 +296,8 @@ func TestAReplayedLogGivesTheSameBytes(t *testing.T) {
 	}
 }
 
-// TestBufferKindsGiveTheSameValues checks that the memory of the slots does not change
-// values.
+// TestBufferKindsGiveTheSameValues checks that messages arrive unchanged, whichever memory
+// holds the slots of the queues: TCM, SRAM or HBM.
 func TestBufferKindsGiveTheSameValues(t *testing.T) {
 	for _, kind := range topology.BufferKinds {
 		l := hostedtest.New(t, torch.Options{})
@@ -309,7 +311,7 @@ func TestBufferKindsGiveTheSameValues(t *testing.T) {
 	}
 }
 
-// bytesOf returns the values of a tensor.
+// bytesOf returns the values of x as bytes.
 func bytesOf(l *hostedtest.Lab, x *torch.Tensor) []byte {
 	l.T.Helper()
 	a, err := x.Numpy()
@@ -319,7 +321,8 @@ func bytesOf(l *hostedtest.Lab, x *torch.Tensor) []byte {
 	return a.Bytes
 }
 
-// resident returns the number of bytes of values that the memories of PEs store.
+// resident returns the number of bytes of tensor values that this computer stores for the
+// memories of the given PEs.
 func resident(l *hostedtest.Lab, pes ...int) (n memory.Bytes) {
 	for _, pe := range pes {
 		p := hosted.Scheduler(l.Context).Machine.PE(machine.PEID(pe))

@@ -21,27 +21,27 @@ type Option func(*launchOptions)
 type launchOptions struct {
 	pes    []int
 	links  []Connection
-	queues topology.IPCQ // settings that differ from the topology; 0 means no change
+	queues topology.IPCQ // settings of the queues that differ from the topology; 0 means no change
 	using  []*Tensor
 }
 
-// PEs names the PEs that a kernel runs on, by rank. Without it, the kernel runs on the PEs
-// that hold its tensors.
+// PEs lists the PEs that a kernel runs on; PE i of the list is rank i. Without this option,
+// the kernel runs on the PEs that hold its tensors.
 func PEs(pes ...int) Option { return func(o *launchOptions) { o.pes = pes } }
 
-// Using names tensors that a kernel may read and write without having them as arguments,
-// for example through their Pieces.
+// Using names tensors that a kernel may read and write although they are not among its
+// arguments, for example through their Pieces.
 func Using(tensors ...*Tensor) Option {
 	return func(o *launchOptions) { o.using = append(o.using, tensors...) }
 }
 
-// Neighbors connects the PEs of a launch by queues. The table lists the connected ports.
+// Neighbors connects the PEs of a launch by queues, as table says.
 func Neighbors(table []Connection) Option {
 	return func(o *launchOptions) { o.links = append(o.links, table...) }
 }
 
-// Buffers selects the memory of the queues' slots: tcm, sram or hbm. "" means the memory
-// that the topology names.
+// Buffers selects the memory that holds the slots of the queues: tcm, sram or hbm. "" means
+// the memory that the topology names.
 func Buffers(kind topology.BufferKind) Option {
 	refuse(kind != "" && !slices.Contains(topology.BufferKinds, kind), "Buffers", "no memory %q: use one of %v", kind, topology.BufferKinds)
 	return func(o *launchOptions) { o.queues.BufferKind = kind }
@@ -50,8 +50,8 @@ func Buffers(kind topology.BufferKind) Option {
 // Connection joins a port of PE A with a port of PE B, in both directions.
 type Connection = tl.Connection
 
-// Ring joins the east port of each PE with the west port of the next PE, and the east port
-// of the last PE with the west port of the first.
+// Ring returns connections that join the east port of each PE with the west port of the
+// next PE. The east port of the last PE is joined with the west port of the first.
 func Ring(pes ...int) []Connection {
 	var table []Connection
 	for i, pe := range pes {
@@ -60,16 +60,16 @@ func Ring(pes ...int) []Connection {
 	return table
 }
 
-// Line returns the connections of Ring, except the connection from the last PE to the
-// first.
+// Line returns the same connections as Ring, but leaves out the one between the last PE and
+// the first.
 func Line(pes ...int) []Connection {
 	table := Ring(pes...)
 	return table[:max(0, len(table)-1)]
 }
 
-// AllPairs joins each PE with every other PE. Port tl.Numbered(i) of a PE leads to the i-th
-// PE of the list. The number of PEs is at most the number of ports of a PE plus one, 9 by
-// default.
+// AllPairs returns connections that join each PE with every other PE. Port tl.Numbered(i)
+// of a PE leads to the i-th PE of the list. The number of PEs is at most the number of
+// ports of a PE plus one, 9 by default.
 func AllPairs(pes ...int) []Connection {
 	var table []Connection
 	for i, a := range pes {
@@ -80,17 +80,18 @@ func AllPairs(pes ...int) []Connection {
 	return table
 }
 
-// Launched is a kernel that has been launched. Methods that return times wait for the end
-// of the kernel. They return zero if the kernel failed; Wait returns the error.
+// Launched is a kernel that has been launched. Its methods that return times wait for the
+// end of the kernel. If the kernel failed, they return zero, and Wait returns the error.
 type Launched struct {
 	Name  string
 	rank  *Rank
 	op    *stream.Operation
-	ranks int // number of PEs
+	ranks int // number of PEs that the kernel runs on
 	run   *machine.Run
 }
 
-// Wait waits until the kernel has ended on all its PEs.
+// Wait waits until the kernel has ended on all its PEs. It returns the error if the kernel
+// failed.
 func (l *Launched) Wait() error {
 	if err := l.rank.actingRank().s.Begin("Wait"); err != nil {
 		return err
@@ -98,15 +99,17 @@ func (l *Launched) Wait() error {
 	return l.rank.actingRank().s.Await(l.op)
 }
 
-// Start returns the instant at which all PEs began.
+// Start returns the simulated time at which all PEs began together.
 func (l *Launched) Start() Time { return l.time(func() Time { return l.run.Start }) }
 
-// Crit returns the time from Start to the end of the last PE: the maximum of Exec.
+// Crit returns the time from Start to the end of the last PE. It is the maximum of Exec.
 func (l *Launched) Crit() Time { return l.time(func() Time { return l.run.Critical() }) }
 
-// Spread returns the time between the first and the last PE that was ready to start.
+// Spread returns the time from the moment when the first PE was ready to start to the
+// moment when the last PE was ready.
 func (l *Launched) Spread() Time { return l.time(func() Time { return l.run.Spread() }) }
 
+// time waits for the end of the kernel and returns get(), or 0 if the kernel failed.
 func (l *Launched) time(get func() Time) Time {
 	if l.Wait() != nil {
 		return 0
@@ -114,7 +117,8 @@ func (l *Launched) time(get func() Time) Time {
 	return get()
 }
 
-// Exec returns the times from Start to the end of the kernel, by rank.
+// Exec returns for each rank of the launch the time from Start to the end of the kernel on
+// this rank.
 func (l *Launched) Exec() []Time {
 	if l.Wait() != nil {
 		return make([]Time, l.ranks)
@@ -123,11 +127,13 @@ func (l *Launched) Exec() []Time {
 }
 
 // Launch runs a kernel on the PEs that hold its tensors, when everything that this rank has
-// requested before has ended. It does not wait. A kernel is a function of a *tl.PE and
-// arguments. A *Tensor is passed to a tl.Ptr parameter, which points to the shard that the
-// PE holds, or to the start of the tensor if the PE holds none. The pointer has up to four
-// axes: the leading axes of a tensor with more are merged into the first. Numbers are
-// passed to parameters of their kind.
+// requested before has ended. Launch returns without waiting for the kernel.
+//
+// kernel is a function of a *tl.PE and further parameters, to which args are passed. A
+// *Tensor is passed to a parameter of type tl.Ptr. The pointer leads to the shard that the
+// PE holds, or to the start of the tensor if the PE holds none. It has up to four axes: in
+// a tensor with more axes, the leading axes are merged into the first. Numbers are passed
+// to parameters of their kind. An Option is applied to the launch and not passed.
 func (r *Rank) Launch(name string, kernel any, args ...any) (*Launched, error) {
 	var o launchOptions
 	for i, a := range args {
@@ -186,20 +192,23 @@ func (r *Rank) Launch(name string, kernel any, args ...any) (*Launched, error) {
 	return l, nil
 }
 
-// newLaunch returns a launch of a program on PEs that is not enqueued yet.
+// newLaunch returns a launch of the program p on the given PEs, without enqueueing it. op
+// is the name of the calling function, for errors.
 func (r *Rank) newLaunch(op string, p *machine.Program, pes []int) (*Launched, error) {
 	p.Targets = r.peIDs(op, p.Name+" runs on ", pes, "")
 	return &Launched{Name: p.Name, rank: r, ranks: len(pes)}, r.usePEs(op, p.Targets)
 }
 
-// enqueue appends the launch to the stream of its rank.
+// enqueue appends the launch of the program p to the stream of its rank. p may read and
+// write tensors.
 func (l *Launched) enqueue(p *machine.Program, tensors []*Tensor) {
 	l.op = l.rank.newProgram(p, tensors, func(run *machine.Run) { l.run = run })
 	l.rank.s.Enqueue(l.op)
 }
 
-// holders returns the PEs that hold any of the tensors, in the order of the tensors'
-// shards. Rank i of the launch holds part i of the first tensor.
+// holders returns the PEs that hold any of the tensors in args. The order is that of the
+// tensors and of their shards, so that rank i of the launch holds part i of the first
+// tensor.
 func holders(args []any) (pes []int) {
 	known := map[int]bool{}
 	for _, a := range args {
@@ -215,7 +224,7 @@ func holders(args []any) (pes []int) {
 	return pes
 }
 
-// shardsOn returns the shard of each PE, or nil for a PE that holds none.
+// shardsOn returns for each of pes the shard that the PE holds, or nil if it holds none.
 func (x *Tensor) shardsOn(pes []machine.PEID) []*shard {
 	held := make(map[machine.PEID]*shard, len(x.shards))
 	for i := range x.shards {
@@ -224,9 +233,9 @@ func (x *Tensor) shardsOn(pes []machine.PEID) []*shard {
 	return lists.Map(pes, func(pe machine.PEID) *shard { return held[pe] })
 }
 
-// windowParts returns the memory of shards that Put and Get can reach: none for shards that
-// are nil. A tensor with gaps has such memory only if the gaps are at the same positions in
-// all shards.
+// windowParts returns the memory of each shard that Put and Get of other PEs can reach. The
+// memory is empty for a shard that is nil. For a tensor with gaps it is empty too, unless
+// the gaps are at the same positions in all shards.
 func (x *Tensor) windowParts(shards []*shard) []memory.Part {
 	reach := x.IsContiguous() || x.sameGaps()
 	parts := make([]memory.Part, len(shards))
@@ -251,8 +260,8 @@ func (x *Tensor) sameGaps() bool {
 	})
 }
 
-// pointer returns the pointer to the tensor for a kernel on one PE: to the shard that the
-// PE holds, or to the whole tensor if s is nil.
+// pointer returns the pointer to the tensor that a kernel gets on one PE. s is the shard
+// that the PE holds. If s is nil, the pointer is whole.
 func (x *Tensor) pointer(s *shard, whole *tl.Ptr) tl.Ptr {
 	if s == nil {
 		return *whole
@@ -280,8 +289,8 @@ func (x *Tensor) wholePointer() *tl.Ptr {
 	return &p
 }
 
-// shardPointer returns a pointer to the start of a shard, with its strides and extents. If
-// the tensor has more axes than a pointer, the leading axes are merged.
+// shardPointer returns a pointer to the start of the shard s, with the strides and extents
+// of s. If the tensor has more axes than a pointer can have, the leading axes are merged.
 func (x *Tensor) shardPointer(s *shard) tl.Ptr {
 	p := tl.Ptr{Addr: int64(s.va), DType: x.dtype, Rank: int8(min(len(x.shape), oplog.MaxRank))}
 	mergedAxes := len(x.shape) - int(p.Rank)
@@ -297,8 +306,9 @@ func (x *Tensor) shardPointer(s *shard) tl.Ptr {
 	return p
 }
 
-// checkAddressable panics if a kernel cannot have a pointer to the tensor: the tensor has
-// more axes than a pointer, and gaps between the leading axes.
+// checkAddressable panics if a kernel cannot get a pointer to the tensor, because the
+// tensor has more axes than a pointer and gaps between the leading axes. kernel is the name
+// of the kernel, for errors.
 func (x *Tensor) checkAddressable(kernel string) {
 	mergedAxes := len(x.shape) - oplog.MaxRank
 	if mergedAxes <= 0 {

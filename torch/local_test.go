@@ -10,8 +10,8 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// TestLocalBelongsToItsRank checks that a value of Local belongs to one rank and one type,
-// and exists as long as the worker. The program has a value of its own.
+// TestLocalBelongsToItsRank checks that Local has one value for each rank and each type,
+// that the value of a worker ends with the worker, and that the program has another value.
 func TestLocalBelongsToItsRank(t *testing.T) {
 	type other int
 	l := hostedtest.New(t, hostedtest.Options(t, 3))
@@ -41,8 +41,7 @@ func TestLocalBelongsToItsRank(t *testing.T) {
 	}
 }
 
-// TestKernelsCannotCallLocal checks that kernels cannot call functions that depend on the
-// running rank.
+// TestKernelsCannotCallLocal checks the errors for kernels that call Local or Layout.
 func TestKernelsCannotCallLocal(t *testing.T) {
 	for want, f := range map[string]func(l *hostedtest.Lab){
 		"torch: Local: called from a kernel":  func(l *hostedtest.Lab) { torch.Local[int](l.Rank) },

@@ -7,8 +7,8 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// TestStoreWithEmptyMask checks that a store whose mask is empty writes nothing, even if
-// its tile is not loaded yet.
+// TestStoreWithEmptyMask checks that a store with an empty mask writes nothing, even if the
+// tile to store is not loaded yet.
 func TestStoreWithEmptyMask(t *testing.T) {
 	c, err := torch.New(t.Context(), torch.Options{})
 	if err != nil {

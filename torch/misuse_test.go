@@ -12,6 +12,7 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
+// TestMisuseSaysWhatIsWrong checks the texts of the errors for wrong calls of the API.
 func TestMisuseSaysWhatIsWrong(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{})
 	x := l.MustZeros(torch.F32, torch.On(0), 4)
@@ -57,8 +58,8 @@ func TestKernelsCannotCallTheHost(t *testing.T) {
 	}
 }
 
-// TestRanksFollowThePlacement checks that rank i holds part i, in whatever order a
-// placement names the PEs.
+// TestRanksFollowThePlacement checks that rank i of a launch holds part i of the tensor, in
+// whatever order the placement lists the PEs.
 func TestRanksFollowThePlacement(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{})
 	x := l.Ints(lists.Count(0, 6), torch.I32, torch.On(5, 3, 0))
@@ -86,8 +87,8 @@ func TestCheckLooksAtEveryCopy(t *testing.T) {
 	}
 }
 
-// TestFailedAllocationTakesNothing checks that a failed allocation returns all memory that
-// it had taken.
+// TestFailedAllocationTakesNothing checks that an allocation that fails on one PE returns
+// the memory that it has taken on other PEs.
 func TestFailedAllocationTakesNothing(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{NoData: true})
 	const gib = 1 << 30
@@ -100,7 +101,8 @@ func TestFailedAllocationTakesNothing(t *testing.T) {
 	l.MustZeros(torch.U8, torch.On(0), 6*gib)
 }
 
-// TestTheDataPhaseEndsWithItsContext checks that a cancelled context ends the data phase.
+// TestTheDataPhaseEndsWithItsContext checks that the data phase ends when its
+// context.Context is cancelled.
 func TestTheDataPhaseEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	on, err := torch.New(ctx, torch.Options{})
@@ -141,7 +143,7 @@ func TestPEUsedAfterItsKernel(t *testing.T) {
 	}
 }
 
-// try launches a kernel, waits for it and returns the error.
+// try launches a kernel, waits for the kernel and returns the error.
 func try(l *hostedtest.Lab, name string, kernel any, args ...any) error {
 	r, err := l.Launch(name, kernel, args...)
 	if err != nil {

@@ -10,15 +10,15 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// TestNamesInErrors checks that errors use the name that the program gave a tensor,
-// including errors from making the tensor.
+// TestNamesInErrors checks that errors contain the name that the program gave to a tensor,
+// including errors of the call that makes the tensor.
 func TestNamesInErrors(t *testing.T) {
 	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	_, err := l.Empty(torch.U8, torch.Shape{7 << 30}, torch.Named("cache"), torch.On(3))
 	if err == nil || !strings.HasPrefix(err.Error(), "Empty: cache (tensor 1) [7516192768] u8: sip0.cube0.hbm3: out of memory: asked 7GiB") {
 		t.Errorf("got %v", err)
 	}
-	// Options may have any order; the last of several names counts.
+	// Options may be in any order. If there are several names, the last one counts.
 	a := torch.Must(l.Zeros(torch.F32, torch.Shape{8}, torch.Named("w"), torch.On(5)))
 	b := torch.Must(l.FromSlice(lists.Count(0, 8), torch.F32, torch.Shape{8}, torch.On(5), torch.Named("v"), torch.Named("w")))
 	plain := torch.Must(l.Full(1, torch.F32, torch.Shape{8}, nil, torch.Named("")))

@@ -42,8 +42,8 @@ func TestFromNumpyOfAnArray(t *testing.T) {
 	hostedtest.Says(t, "negative", err, "FromNumpy: shape [-1] has a negative extent")
 }
 
-// TestFromNumpyWithoutValues checks that in a run without values an array needs only a
-// shape and a dtype.
+// TestFromNumpyWithoutValues checks that in a run without values an array for FromNumpy
+// needs only a shape and a dtype, no bytes.
 func TestFromNumpyWithoutValues(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{NoData: true})
 	x := torch.Must(l.FromNumpy(&torch.Array{Shape: torch.Shape{3, 5}, DType: torch.F16}))
@@ -52,7 +52,8 @@ func TestFromNumpyWithoutValues(t *testing.T) {
 	}
 }
 
-// TestBoolArrays copies a mask from a slice to the device and to a file of bools, and back.
+// TestBoolArrays checks the values of a mask that is copied from a slice of bools to the
+// device, from there to a file of bools, and from the file back to the device.
 func TestBoolArrays(t *testing.T) {
 	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	name := filepath.Join(t.TempDir(), "mask.npy")
@@ -86,7 +87,8 @@ func TestBoolArrays(t *testing.T) {
 	hostedtest.Says(t, "two", c.Save(name), name+": npy: element 2 of an array of bools is 2: set it to 0 or 1")
 }
 
-// TestTensorsOfManyAxes checks tensors of up to eight axes with several placements.
+// TestTensorsOfManyAxes checks the values of tensors of up to eight axes with several
+// placements: after a copy from a slice, to a file and back, and from tensor to tensor.
 func TestTensorsOfManyAxes(t *testing.T) {
 	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	for _, shape := range []torch.Shape{{2, 3, 1, 2, 5}, {3, 1, 2, 2, 1, 3}, {2, 1, 2, 1, 2, 1, 2, 3}, {1, 0, 2, 3, 4}} {
@@ -155,7 +157,8 @@ func TestPointersToManyAxes(t *testing.T) {
 	l.Holds("x", x, want)
 }
 
-// TestCollectivesOfManyAxes reduces and gathers tensors of five axes.
+// TestCollectivesOfManyAxes checks an all-reduce and an all-gather of tensors with five
+// axes.
 func TestCollectivesOfManyAxes(t *testing.T) {
 	shape := torch.Shape{3, 1, 2, 1, 5}
 	l, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {

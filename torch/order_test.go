@@ -10,7 +10,8 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// bothFidelities runs a test with fidelity train and with fidelity flit.
+// bothFidelities runs the function test with fidelity train and with fidelity flit, as
+// subtests.
 func bothFidelities(t *testing.T, test func(t *testing.T, o torch.Options)) {
 	t.Run("train", func(t *testing.T) { test(t, torch.Options{}) })
 	t.Run("flit", func(t *testing.T) { test(t, torch.Options{Flit: true}) })

@@ -7,23 +7,23 @@ import (
 	"github.com/kernbench/kernbench/internal/pe"
 )
 
-// AllPEs returns the PEs of the system, in order.
+// AllPEs returns the numbers of all PEs of the system, in ascending order.
 func (c *Context) AllPEs() []int { return lists.Count(0, c.NumPEs()) }
 
-// CubePEs returns the PEs of a cube, in order.
+// CubePEs returns the numbers of the PEs of one cube, in ascending order.
 func (c *Context) CubePEs(sip, cube int) []int {
 	return lists.Count(c.PE(sip, cube, 0), c.Topology().Spec().PEsPerCube())
 }
 
-// Place returns the position of a PE: its SIP, its cube in the SIP, and its index in the
-// cube.
+// Place returns the position of PE number: its SIP, its cube in the SIP, and its index in
+// the cube.
 func (c *Context) Place(number int) (sip, cube, pe int) {
 	p := c.m.PE(c.peID("Place", "", number))
 	return p.SIP, p.Cube, p.PE
 }
 
-// peID converts the number of a PE and panics if there is no such PE. text precedes the PE
-// in the error.
+// peID converts the number of a PE to a PEID and panics if there is no such PE. op is the
+// name of the calling function. text precedes the PE in the error.
 func (c *Context) peID(op, text string, number int) machine.PEID {
 	if number < 0 || number >= c.NumPEs() {
 		panic(misuse(op, "%sPE %d of a system that has 0 to %d", text, number, c.NumPEs()-1))
@@ -31,8 +31,9 @@ func (c *Context) peID(op, text string, number int) machine.PEID {
 	return machine.PEID(number)
 }
 
-// peIDs converts the numbers of PEs and panics if one does not exist or occurs twice.
-// before and after surround the PE in errors.
+// peIDs converts the numbers of PEs to PEIDs. It panics if a PE does not exist or occurs
+// twice. op is the name of the calling function. In errors, before precedes the PE and
+// after follows it.
 func (c *Context) peIDs(op, before string, numbers []int, after string) []machine.PEID {
 	ids := make([]machine.PEID, len(numbers))
 	seen := map[int]bool{}
@@ -46,16 +47,16 @@ func (c *Context) peIDs(op, before string, numbers []int, after string) []machin
 	return ids
 }
 
-// Engines is the busy time of each engine of a PE so far. For DMA channels it is the time
-// in which data moved, without waiting.
+// Engines holds the busy time of each engine of a PE since the machine was made. For the
+// DMA channels this is the time in which data moved; waiting is not included.
 type Engines struct {
 	DMARead, DMAWrite Time
 	Fetch, Store      Time
 	GEMM, Math        Time
 }
 
-// Engines waits for everything that this rank has requested and returns the busy times of a
-// PE's engines.
+// Engines waits for everything that this rank has requested and returns the busy times of
+// the engines of PE number.
 func (r *Rank) Engines(number int) Engines {
 	id := r.peID("Engines", "", number)
 	if r.Synchronize() != nil {
@@ -69,17 +70,17 @@ func (r *Rank) Engines(number int) Engines {
 	}
 }
 
-// Composite is a composite command that has run. Start is the time of the first data that
-// moved for it, End the time of the last data written.
+// Composite describes a composite command that has run. Start is the time at which the
+// first data moved for it, and End the time at which the last data was written.
 type Composite struct {
 	Start, End Time
-	Tiles      int // products of a Gemm, chunks of a Stream, chunks of all peers of a ReducePeers
+	Tiles      int // number of products of a Gemm, of chunks of a Stream, or of chunks of all peers of a ReducePeers
 }
 
-// Composites waits for everything that this rank has requested and returns the composite
-// commands in the op log, in the order of issue. Without an op log there are none; a run
-// without values has one only with Race or KeepLog. If the log is not kept, a long program
-// returns only the latest commands.
+// Composites waits for everything that this rank has requested. It returns the composite
+// commands in the op log, in the order in which they were issued. Without an op log, it
+// returns none; a run without values has an op log only with Options.Race or
+// Options.KeepLog. If the op log is not kept, a long program gets only the latest commands.
 func (r *Rank) Composites() (all []Composite) {
 	if r.m.Log == nil || r.Synchronize() != nil {
 		return nil

@@ -16,12 +16,14 @@ type Piece struct {
 	Ptr        tl.Ptr // points to the first element
 }
 
-// Pieces divides a box of a matrix into pieces, ordered by columns and then by rows. A
-// kernel on PE pe uses them to read parts of a tensor that other PEs hold. A vector is a
-// row. A tensor of more axes is a matrix whose columns are the last axis: [s, b, h] is s·b
-// rows of h. Of a replicated tensor, Pieces returns the copy nearest to the PE: its own,
-// else one in its cube, else one in its SIP, else any. A partial tensor has no pieces and
-// must be reduced first.
+// Pieces divides the box of rows rows and cols columns that starts at (row, col) into
+// pieces, ordered by columns and then by rows. With the pieces, a kernel on PE pe reads
+// parts of a tensor that other PEs hold. A vector counts as one row. A tensor of more axes
+// counts as a matrix whose columns are the last axis: [s, b, h] is s·b rows of h.
+//
+// In a replicated tensor, Pieces takes the copy nearest to pe: on pe itself, else in its
+// cube, else in its SIP, else any. A partial tensor has no pieces and must be reduced
+// first.
 func (x *Tensor) Pieces(row, col, rows, cols, pe int) []Piece {
 	near := x.rank.m.PE(x.rank.peID("Pieces", "", pe))
 	distance := func(s *shard) int {
@@ -36,8 +38,8 @@ func (x *Tensor) Pieces(row, col, rows, cols, pe int) []Piece {
 		return 3
 	}
 	var list []Piece
-	nearest := map[[2]int]int{} // from position to index in the list
-	far := map[[2]int]int{}     // from position to distance of the nearest copy so far
+	nearest := map[[2]int]int{} // from the position of a piece to its index in list
+	far := map[[2]int]int{}     // from the position of a piece to the distance of its nearest copy so far
 	x.forEachPiece("Pieces", row, col, rows, cols, func(s *shard, p Piece) {
 		at := [2]int{p.Row, p.Col}
 		switch i, known := nearest[at]; {
@@ -51,15 +53,16 @@ func (x *Tensor) Pieces(row, col, rows, cols, pe int) []Piece {
 	return joinPieces(list)
 }
 
-// Copies divides a box like Pieces, and returns the pieces of all copies. A kernel that
-// computes the box writes all of them.
+// Copies divides a box into pieces as Pieces does, but returns the pieces of all copies of
+// the tensor. A kernel that computes the box writes each of these pieces.
 func (x *Tensor) Copies(row, col, rows, cols int) (list []Piece) {
 	x.forEachPiece("Copies", row, col, rows, cols, func(_ *shard, p Piece) { list = append(list, p) })
 	return joinPieces(list)
 }
 
-// joinPieces merges pieces with consecutive addresses that are one below the other, or next
-// to each other in one row.
+// joinPieces merges pieces of list with consecutive addresses. It merges two pieces if one
+// is directly below the other, or if both are parts of the same row. It returns the new
+// list.
 func joinPieces(list []Piece) (out []Piece) {
 	slices.SortFunc(list, func(a, b Piece) int {
 		return cmp.Or(a.Col-b.Col, cmp.Compare(a.Ptr.Addr, b.Ptr.Addr))
@@ -85,7 +88,8 @@ func joinPieces(list []Piece) (out []Piece) {
 	return out
 }
 
-// Layout returns the shards that a tensor would have, without addresses.
+// Layout returns the shards that a tensor with this shape and placement would have. The
+// shards have no addresses.
 func (r *Rank) Layout(shape Shape, on Placement) (list []Shard) {
 	refuse(r.s.Current() == nil, "Layout", "called from a kernel, which has no device of its own")
 	for _, s := range on.place(r, "Layout", shape) {
@@ -94,7 +98,8 @@ func (r *Rank) Layout(shape Shape, on Placement) (list []Shard) {
 	return list
 }
 
-// shard returns the position and the box of a shard.
+// shard returns the PE, the box, the copy and the addend of s. It sets no address and no
+// size.
 func (c *Context) shard(s *shard) Shard {
 	pe := c.m.PE(s.at)
 	return Shard{
@@ -102,7 +107,9 @@ func (c *Context) shard(s *shard) Shard {
 	}
 }
 
-// forEachPiece calls found for each shard that holds a part of a box.
+// forEachPiece calls found for each shard that holds a part of the box of rows rows and
+// cols columns that starts at (row, col). The Piece is that part. op is the name of the
+// calling function, for errors.
 func (x *Tensor) forEachPiece(op string, row, col, rows, cols int, found func(*shard, Piece)) {
 	x.checkUsable(op)
 	height, width := x.matrix()
@@ -131,17 +138,18 @@ func (x *Tensor) forEachPiece(op string, row, col, rows, cols int, found func(*s
 	}
 }
 
-// matrix returns the number of rows and columns of a tensor: the last axis is columns, and
-// all axes before it are rows.
+// matrix returns the number of rows and columns of the tensor as a matrix: the last axis
+// becomes the columns, and all axes before it together become the rows.
 func (x *Tensor) matrix() (rows, cols int) {
 	shape := axes(x.shape)
 	last := len(shape) - 1
 	return elems(shape[:last]), shape[last]
 }
 
-// asMatrix returns the position and size of a shard in a tensor that is seen as a matrix.
-// ok reports whether the shard is a box of the matrix whose rows are at a constant distance
-// in memory. asMatrix does not allocate, because plans of layers ask for many pieces.
+// asMatrix returns the position and size of the shard in its tensor, which has the given
+// shape and is treated as a matrix. ok reports whether the shard is a box of the matrix
+// whose rows are at a constant distance in memory. asMatrix does not allocate, because
+// plans of layers ask for many pieces.
 func (s *shard) asMatrix(shape Shape) (row, col, rows, cols int, ok bool) {
 	start, extent := s.box.start, s.box.extent
 	last := len(extent) - 1
@@ -157,8 +165,8 @@ func (s *shard) asMatrix(shape Shape) (row, col, rows, cols int, ok bool) {
 	return row, start[last], rows, extent[last], ok || s.elems == 0
 }
 
-// matrixStrides returns the distance in elements between rows, and between columns, of a
-// shard seen as a matrix.
+// matrixStrides returns two distances in the shard, which is treated as a matrix: down
+// between neighbouring rows and across between neighbouring columns, in elements.
 func (s *shard) matrixStrides() (down, across int64) {
 	last := len(s.box.extent) - 1
 	down, across = int64(s.box.extent[last]), 1
@@ -175,9 +183,9 @@ func (s *shard) matrixStrides() (down, across int64) {
 }
 
 // PartOn returns the part of the tensor on a SIP as a kernel reads it: its first address,
-// its size in bytes and its shape. ok is true if the part is one row-major block of whole
-// rows: the shards on the SIP have consecutive addresses, are of the first copy and the
-// first addend, have no gaps, and are cut only along the first axis.
+// its size in bytes and its shape. ok reports whether this part is one row-major block of
+// whole rows. That is so if the shards on the SIP have consecutive addresses, belong to the
+// first copy and the first addend, have no gaps, and are cut only along the first axis.
 func (x *Tensor) PartOn(sip int) (va, bytes int64, shape Shape, ok bool) {
 	x.checkUsable("PartOn")
 	rows, from := 0, 0 // number of rows so far, and the first row

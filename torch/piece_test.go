@@ -13,7 +13,7 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// boxCase is a tensor and a box of it.
+// boxCase is a test case: a tensor with a placement, and a box of the tensor.
 type boxCase struct {
 	on          torch.Placement
 	shape       torch.Shape
@@ -26,7 +26,7 @@ type boxCase struct {
 	description string
 }
 
-// boxCases generates boxes of tensors on a system of three SIPs with two cubes of four PEs
+// boxCases draws random test cases on a system of three SIPs with two cubes of four PEs
 // each.
 var boxCases = rapid.Custom(func(t *rapid.T) (p boxCase) {
 	extent := rapid.SampledFrom([]int{1, 2, 3, 4, 5, 7, 8, 13})
@@ -66,8 +66,8 @@ func (p boxCase) String() string {
 	return fmt.Sprintf("%d x %d from (%d, %d) of %v on device %d, %s, from PE %d", p.rows, p.cols, p.row, p.col, p.shape, p.device, p.description, p.pe)
 }
 
-// checkCoverage checks that each element of the box is in exactly times pieces, and that no
-// other element is in a piece.
+// checkCoverage checks that each element of the box is in exactly times pieces of list, and
+// that no element outside the box is in a piece.
 func (p boxCase) checkCoverage(t *rapid.T, list []torch.Piece, times int) {
 	seen := make([]int, p.height*p.width)
 	for _, piece := range list {
@@ -109,7 +109,8 @@ func distance(l *hostedtest.Lab, from, to int) int {
 	return 3
 }
 
-// holderOf returns the PE whose shard contains an address, or -1.
+// holderOf returns the PE whose shard of x contains the address addr, or -1 if there is
+// none. base is the first address of x.
 func holderOf(l *hostedtest.Lab, x *torch.Tensor, base, addr int64) int {
 	for _, s := range x.Shards() {
 		if off := addr - base; off >= s.Offset && off < s.Offset+s.Bytes {
@@ -119,9 +120,9 @@ func holderOf(l *hostedtest.Lab, x *torch.Tensor, base, addr int64) int {
 	return -1
 }
 
-// TestPiecesCoverTheirBox checks that Pieces has each element of the box once, from the
-// nearest copy, and that Copies has each element of every copy. It also reads and writes
-// the box through the pointers and compares the values.
+// TestPiecesCoverTheirBox checks that Pieces returns each element of the box once, from the
+// nearest copy, and that Copies returns each element of every copy. It also reads and
+// writes the box through the pointers of the pieces and checks the values.
 func TestPiecesCoverTheirBox(t *testing.T) {
 	options := hostedtest.Options(t, 3)
 	several := 0 // number of pieces that span several shards
@@ -183,8 +184,8 @@ func TestPiecesCoverTheirBox(t *testing.T) {
 	}
 }
 
-// hasElement reports whether a shard contains an element of a matrix whose columns are the
-// last axis.
+// hasElement reports whether the shard s contains the element at (row, col) of a matrix
+// whose columns are the last axis.
 func hasElement(s torch.Shard, row, col int) bool {
 	for axis := len(s.Start) - 1; axis >= 0; axis-- {
 		at, extent := col, s.Extent[axis]
@@ -200,9 +201,9 @@ func hasElement(s torch.Shard, row, col int) bool {
 	return true
 }
 
-// TestPiecesAreMerged checks the number of pieces. Parts that are one below the other at
-// consecutive addresses are one piece. Parts next to each other are separate pieces, except
-// in a single row.
+// TestPiecesAreMerged checks how many pieces Pieces and Copies return. Parts of the box
+// that are one below the other at consecutive addresses are one piece. Parts next to each
+// other are separate pieces, except in a single row.
 func TestPiecesAreMerged(t *testing.T) {
 	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	rows := torch.DPPolicy{PE: torch.RowWise, NumCubes: 1, NumPEs: 4}
@@ -237,7 +238,8 @@ func TestPiecesAreMerged(t *testing.T) {
 	}
 }
 
-// TestLayoutMatchesShards compares Layout with the shards of a tensor.
+// TestLayoutMatchesShards checks that Layout returns the same shards as a tensor with the
+// same shape and placement has, apart from offsets and sizes.
 func TestLayoutMatchesShards(t *testing.T) {
 	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	for i, on := range policies() {
@@ -254,6 +256,8 @@ func TestLayoutMatchesShards(t *testing.T) {
 	}
 }
 
+// TestPlaceIsTheReverseOfPE checks that Place converts the number of a PE to a position
+// from which the method PE computes the same number.
 func TestPlaceIsTheReverseOfPE(t *testing.T) {
 	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	for pe := range l.NumPEs() {
@@ -263,6 +267,8 @@ func TestPlaceIsTheReverseOfPE(t *testing.T) {
 	}
 }
 
+// TestPiecesMisuse checks the errors of Pieces, Copies, Place and Layout for wrong boxes,
+// PEs, policies and tensors.
 func TestPiecesMisuse(t *testing.T) {
 	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	x := l.MustZeros(torch.F32, torch.On(0), 4, 6)

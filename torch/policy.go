@@ -7,7 +7,8 @@ import (
 	"slices"
 )
 
-// Split is the way in which a level of the machine divides a tensor among its members.
+// Split says how a level of the machine (system, SIP or cube) divides a tensor among its
+// members.
 type Split uint8
 
 // ColumnWise and RowWise give each member a part of the same size, rounded up. The last
@@ -16,7 +17,7 @@ const (
 	Replicate  Split = iota // every member has a copy
 	ColumnWise              // the last axis is divided
 	RowWise                 // the first axis is divided
-	Partial                 // every member has an addend of the whole
+	Partial                 // every member has an addend; the sum of the addends is the value
 )
 
 var splitNames = [...]string{"replicate", "column_wise", "row_wise", "partial"}
@@ -49,10 +50,10 @@ func (p DPPolicy) String() string {
 	return fmt.Sprintf("sip=%v(%s) %s", p.SIP, countText(p.NumSIPs), text)
 }
 
-// onDevice reports whether the policy uses only the device of the rank.
+// onDevice reports whether the policy puts a tensor only on the device of the rank.
 func (p DPPolicy) onDevice() bool { return p.SIP == Replicate && p.NumSIPs == 0 }
 
-// countText returns n as text, or "all" for 0.
+// countText returns n as text, or "all" if n is 0.
 func countText(n int) string {
 	if n == 0 {
 		return "all"
@@ -60,9 +61,9 @@ func countText(n int) string {
 	return fmt.Sprint(n)
 }
 
-// members returns the levels of a policy for a system of sips SIPs with cubes cubes of pes
-// PEs each: how each level divides a tensor, and among how many members. It panics with an
-// *Error if the policy does not fit the system.
+// members returns the levels of the policy for a system of sips SIPs with cubes cubes of
+// pes PEs each. A level says how a tensor is divided, and among how many members. members
+// panics with an *Error if the policy does not fit the system.
 func (p DPPolicy) members(sips, cubes, pes int) []level {
 	fit := func(name, unit, owner string, s Split, n, has int) level {
 		refuse(int(s) >= len(splitNames), "DPPolicy", "%v: %s is not a split: use torch.Replicate, ColumnWise, RowWise or Partial", p, name)
@@ -79,19 +80,19 @@ func (p DPPolicy) members(sips, cubes, pes int) []level {
 	}
 }
 
-// holding describes the part of a tensor that one PE holds. No two holdings of a layout
-// have the same part, addend and copy. Holdings may share the slices of their boxes.
+// holding describes the part of a tensor that one PE holds. In a layout, no two holdings
+// have the same part, addend and copy. Holdings may share the slices in their boxes.
 type holding struct {
 	sip, cube, pe int // the cube within the SIP, the PE within the cube
-	part          int // which part of the tensor, counted over the levels that cut: by SIP, cube, then PE
-	addend        int // which addend of that part
-	copy          int // which copy of that addend
+	part          int // index of the part of the tensor, counted over the levels that cut: by SIP, cube, then PE
+	addend        int // index of the addend of that part
+	copy          int // index of the copy of that addend
 	box           box
 }
 
-// layout returns the holdings of a tensor on a system of sips SIPs with cubes cubes of pes
-// PEs each, ordered by SIP, cube and PE. It panics with an *Error if the policy does not
-// fit the system.
+// layout returns the holdings of a tensor with the given shape, ordered by SIP, cube and
+// PE. The system has sips SIPs with cubes cubes of pes PEs each. layout panics with an
+// *Error if the policy does not fit the system.
 func (p DPPolicy) layout(shape Shape, sips, cubes, pes int) []holding {
 	levels := p.members(sips, cubes, pes)
 	held := make([]holding, 0, countPEs(levels))
@@ -110,13 +111,13 @@ func (p DPPolicy) layout(shape Shape, sips, cubes, pes int) []holding {
 	return held
 }
 
-// wholeHolding returns the holding of a tensor that is not divided.
+// wholeHolding returns the holding of a PE that holds a whole tensor with the given shape.
 func wholeHolding(shape Shape) holding {
 	extent := slices.Clone(axes(shape))
 	return holding{box: box{make([]int, len(extent)), extent}}
 }
 
-// member returns the part of h that member i of a level holds.
+// member divides h among the members of level l and returns what member i holds.
 func (h holding) member(l level, i int) holding {
 	switch l.split {
 	case Replicate:
@@ -133,7 +134,7 @@ func (h holding) member(l level, i int) holding {
 	return h
 }
 
-// axes returns the shape, or {1} for a tensor without axes.
+// axes returns shape, or {1} if shape has no axes.
 func axes(shape Shape) Shape {
 	if len(shape) == 0 {
 		return Shape{1}
@@ -141,10 +142,12 @@ func axes(shape Shape) Shape {
 	return shape
 }
 
-// box is a part of a tensor: its start and its extent along each axis.
+// box is a range of indices along each axis of a tensor: extent[k] indices from start[k] on
+// axis k.
 type box struct{ start, extent []int }
 
-// cut returns part i of k equal parts along an axis.
+// cut divides the box along an axis into k parts of equal size, rounded up, and returns
+// part i.
 func (b box) cut(axis, i, k int) box {
 	n := b.extent[axis]
 	per := (n + k - 1) / k
@@ -155,8 +158,9 @@ func (b box) cut(axis, i, k int) box {
 	return b
 }
 
-// extract copies the box from the row-major bytes of the whole tensor to dst, where it is
-// row-major without gaps. An element has elem bytes.
+// extract copies the elements of the box from whole, the row-major bytes of a tensor with
+// the given shape, to dst. In dst the box is row-major without gaps. An element has elem
+// bytes.
 func (b box) extract(dst, whole []byte, shape Shape, elem int) {
 	n, _, starts := b.runs(shape)
 	n *= elem
@@ -166,7 +170,8 @@ func (b box) extract(dst, whole []byte, shape Shape, elem int) {
 	}
 }
 
-// insert copies the box from src into the whole tensor: the reverse of extract.
+// insert copies the elements of the box from src into whole. It does the reverse of
+// extract.
 func (b box) insert(whole, src []byte, shape Shape, elem int) {
 	n, _, starts := b.runs(shape)
 	n *= elem
@@ -176,8 +181,9 @@ func (b box) insert(whole, src []byte, shape Shape, elem int) {
 	}
 }
 
-// runs divides the box into count runs of n consecutive elements of the row-major tensor.
-// starts iterates over their offsets, in order. Runs are as long as possible.
+// runs divides the box into runs: consecutive elements of a row-major tensor with the given
+// shape. There are count runs of n elements each, as long as possible. starts iterates over
+// the offsets of their first elements in the tensor, in ascending order.
 func (b box) runs(shape Shape) (n, count int, starts iter.Seq[int]) {
 	stride := packedStrides(axes(shape))
 	first := 0
@@ -187,7 +193,8 @@ func (b box) runs(shape Shape) (n, count int, starts iter.Seq[int]) {
 	return runs(first, b.extent, stride)
 }
 
-// packedStrides returns the strides of a row-major array without gaps.
+// packedStrides returns the strides of a row-major array without gaps that has the given
+// extents.
 func packedStrides(extent []int) []int {
 	stride := make([]int, len(extent))
 	for axis, step := len(extent)-1, 1; axis >= 0; axis-- {
@@ -197,10 +204,11 @@ func packedStrides(extent []int) []int {
 	return stride
 }
 
-// runs divides a strided array, whose first element has offset first, into count runs of n
-// consecutive elements. starts iterates over their offsets in row-major order.
+// runs divides a strided array, whose first element has the offset first, into runs of
+// consecutive elements. There are count runs of n elements each. starts iterates over the
+// offsets of their first elements, in row-major order.
 func runs(first int, extent, stride []int) (n, count int, starts iter.Seq[int]) {
-	outer := len(extent) // axes before outer enumerate the runs, the others form one run
+	outer := len(extent) // axes before outer enumerate the runs, and the axes from outer on form one run
 	n = 1
 	for outer > 0 && (stride[outer-1] == n || extent[outer-1] == 1) {
 		outer--

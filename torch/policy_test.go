@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(rapidtest.Main(m)) }
 
-// String returns the box as slices: "0:2,3:6".
+// String returns the box as Python slices: "0:2,3:6".
 func (b box) String() string {
 	var axes []string
 	for i, from := range b.start {
@@ -24,12 +24,12 @@ func (b box) String() string {
 	return strings.Join(axes, ",")
 }
 
-// TestEveryPairOfSplits checks the holdings for every pair of splits. A holding is written
-// "part.addend.copy box".
+// TestEveryPairOfSplits checks the holdings for every pair of a cube split and a PE split.
+// A holding is written "part.addend.copy box".
 func TestEveryPairOfSplits(t *testing.T) {
 	for _, c := range []struct {
 		cube, pe Split
-		want     string // cube 0: PE 0, PE 1; cube 1: PE 0, PE 1
+		want     string // holdings of cube 0: PE 0, PE 1; of cube 1: PE 0, PE 1
 	}{
 		{Replicate, Replicate, "0.0.0 0:4,0:6 | 0.0.1 0:4,0:6 | 0.0.2 0:4,0:6 | 0.0.3 0:4,0:6"},
 		{Replicate, ColumnWise, "0.0.0 0:4,0:3 | 1.0.0 0:4,3:6 | 0.0.1 0:4,0:3 | 1.0.1 0:4,3:6"},
@@ -62,6 +62,8 @@ func TestEveryPairOfSplits(t *testing.T) {
 	}
 }
 
+// TestBoxesOfShapes checks the boxes of all PEs for shapes that divide evenly, that do not,
+// and that have no elements or no axes.
 func TestBoxesOfShapes(t *testing.T) {
 	for _, c := range []struct {
 		name       string
@@ -100,6 +102,8 @@ func TestBoxesOfShapes(t *testing.T) {
 	}
 }
 
+// TestLayoutKeepsItsOwnShape checks that a later change of the shape does not change the
+// layout.
 func TestLayoutKeepsItsOwnShape(t *testing.T) {
 	shape := Shape{4, 6}
 	held := DPPolicy{}.layout(shape, 1, 1, 1)
@@ -109,6 +113,7 @@ func TestLayoutKeepsItsOwnShape(t *testing.T) {
 	}
 }
 
+// TestCounts checks the numbers of parts, copies and addends of a policy.
 func TestCounts(t *testing.T) {
 	for _, c := range []struct {
 		p    DPPolicy
@@ -127,6 +132,8 @@ func TestCounts(t *testing.T) {
 	}
 }
 
+// TestPolicyThatDoesNotFit checks the error for a policy with more cubes or PEs than the
+// system has, or with an unknown split.
 func TestPolicyThatDoesNotFit(t *testing.T) {
 	for _, c := range []struct {
 		p    DPPolicy
@@ -155,6 +162,7 @@ func TestPolicyThatDoesNotFit(t *testing.T) {
 	}
 }
 
+// TestContiguous checks which boxes are one run of consecutive elements.
 func TestContiguous(t *testing.T) {
 	for _, c := range []struct {
 		shape Shape
@@ -177,14 +185,15 @@ func TestContiguous(t *testing.T) {
 	}
 }
 
-// contiguous reports whether the box is one run of the row-major tensor, or empty.
+// contiguous reports whether the box is empty or one run of consecutive elements of a
+// row-major tensor with the given shape.
 func (b box) contiguous(shape Shape) bool {
 	_, count, _ := b.runs(shape)
 	return count <= 1
 }
 
-// elementIndices returns the row-major index of each element of the box, in order. It
-// computes one element at a time what runs must yield.
+// elementIndices returns the row-major index of each element of the box, in order. It takes
+// one element after another; runs must yield the same indices.
 func (b box) elementIndices(shape Shape) []int {
 	at := []int{0}
 	for axis, extent := range axes(shape) {
@@ -199,7 +208,8 @@ func (b box) elementIndices(shape Shape) []int {
 	return at
 }
 
-// drawShape draws a shape of zero to four axes, seldom one without elements.
+// drawShape draws a random shape of zero to four axes. A few of the shapes have no
+// elements.
 func drawShape(t *rapid.T) Shape {
 	shape := make(Shape, rapid.IntRange(0, 4).Draw(t, "rank"))
 	for axis := range shape {
@@ -208,6 +218,8 @@ func drawShape(t *rapid.T) Shape {
 	return shape
 }
 
+// TestPartsTileTheTensor checks for random policies that each element is in exactly one
+// part, and that each part is held once for each copy and addend.
 func TestPartsTileTheTensor(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		shape := drawShape(t)
@@ -255,6 +267,8 @@ func TestPartsTileTheTensor(t *testing.T) {
 	})
 }
 
+// TestExtractAndInsert checks for random boxes that extract copies exactly the elements of
+// the box, that insert puts them back, and that contiguous is right.
 func TestExtractAndInsert(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		shape := drawShape(t)
@@ -295,6 +309,7 @@ func TestExtractAndInsert(t *testing.T) {
 	})
 }
 
+// BenchmarkLayout measures the layout of a matrix over the PEs of a SIP.
 func BenchmarkLayout(b *testing.B) {
 	p := DPPolicy{Cube: RowWise, PE: ColumnWise}
 	b.ReportAllocs()
@@ -303,8 +318,8 @@ func BenchmarkLayout(b *testing.B) {
 	}
 }
 
-// BenchmarkExtract copies an eighth of a tensor of 4096 x 4096 f16 elements: as one run, as
-// one run per row and, for a tall tensor, as one run per element.
+// BenchmarkExtract measures extract of an eighth of a tensor of 4096 x 4096 f16 elements:
+// as one run, as one run per row and, for a tall tensor, as one run per element.
 func BenchmarkExtract(b *testing.B) {
 	const elem = 2
 	for _, c := range []struct {
@@ -328,7 +343,8 @@ func BenchmarkExtract(b *testing.B) {
 }
 
 // counts returns the number of parts of a tensor, including empty parts, the number of
-// copies of each part and addend, and the number of addends of each part.
+// copies of each part and addend, and the number of addends of each part. The system has
+// sips SIPs with cubes cubes of pes PEs each.
 func (p DPPolicy) counts(sips, cubes, pes int) (parts, copies, addends int) {
 	last := wholeHolding(nil)
 	for _, l := range p.members(sips, cubes, pes) {

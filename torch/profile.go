@@ -8,8 +8,8 @@ import (
 	"github.com/kernbench/kernbench/internal/stream"
 )
 
-// Breakdown divides a time into Compute, Memory, Comm and Idle. Every instant is in exactly
-// one of them.
+// Breakdown divides a time into Compute, Memory, Comm and Idle. Every instant counts in
+// exactly one of the four.
 type Breakdown struct {
 	Compute Time // an engine computed, from the fetch of operands to the store of results
 	Memory  Time // no engine computed, and data moved between memories and TCM
@@ -23,7 +23,7 @@ type Breakdown struct {
 // Total returns the sum of Compute, Memory, Comm and Idle.
 func (b Breakdown) Total() Time { return b.Compute + b.Memory + b.Comm + b.Idle }
 
-// Add returns the sum of two breakdowns.
+// Add returns the sum of b and other, field by field.
 func (b Breakdown) Add(other Breakdown) Breakdown {
 	return Breakdown{
 		Compute: b.Compute + other.Compute, Memory: b.Memory + other.Memory, Comm: b.Comm + other.Comm, Idle: b.Idle + other.Idle,
@@ -31,17 +31,18 @@ func (b Breakdown) Add(other Breakdown) Breakdown {
 	}
 }
 
-// String formats all times with their names.
+// String returns all times of b with their names, as text.
 func (b Breakdown) String() string {
 	return fmt.Sprintf("compute %v, exposed memory %v, exposed communication %v, idle %v; under compute: memory %v, communication %v",
 		b.Compute, b.Memory, b.Comm, b.Idle, b.OverlappedMemory, b.OverlappedComm)
 }
 
-// Phase is a program that a rank took part in: a launch, by its name, or a collective with
-// its algorithm, as "all_reduce(ring)". It begins at the end of the previous phase; the
-// first begins with the profile. The breakdown is that of the PE of the rank's device that
-// ended last, up to the end of the whole program. The time in which the rank waits for
-// other ranks to reach a collective is Comm. Other time between two programs is Idle.
+// Phase is the time of one program that a rank took part in: a launch with its name, or a
+// collective with its algorithm, as "all_reduce(ring)". A phase begins at the end of the
+// previous phase; the first phase begins with the profile. The breakdown is that of one PE
+// of the rank's device, the one that ended last. It extends to the end of the whole
+// program. Time in which the rank waits for other ranks to reach a collective counts as
+// Comm. Other time between two programs counts as Idle.
 type Phase struct {
 	Name       string
 	Algorithm  string // the algorithm of a collective; "" for a launch
@@ -49,14 +50,14 @@ type Phase struct {
 	Breakdown
 }
 
-// Profile records the phases of a rank since Rank.Profile.
+// Profile records the phases of a rank, from the call of Rank.Profile until Stop.
 type Profile struct {
 	rank   *Rank
 	last   Time // the end of the last phase
 	phases []Phase
 }
 
-// Profile waits for everything that the rank has requested and then starts to record the
+// Profile waits for everything that the rank has requested. Then it starts to record the
 // phases of the rank. Copies between host and device count as Idle. A rank can have one
 // profile at a time.
 func (r *Rank) Profile() (*Profile, error) {
@@ -69,13 +70,15 @@ func (r *Rank) Profile() (*Profile, error) {
 	return r.profile, nil
 }
 
-// updateMeasuring makes PEs record their activities while a rank has a profile.
+// updateMeasuring makes the PEs record their activities if any rank has a profile, and
+// stops the recording otherwise.
 func (c *Context) updateMeasuring() {
 	c.m.Measuring = c.main.profile != nil || slices.ContainsFunc(c.ranks, func(r *Rank) bool { return r != nil && r.profile != nil })
 }
 
-// Stop waits for everything that the rank has requested and returns the phases. Their times
-// add up to the time from the start of the profile to the end of the last phase.
+// Stop waits for everything that the rank has requested, ends the profile and returns its
+// phases. The times of the phases add up to the time from the start of the profile to the
+// end of the last phase.
 func (p *Profile) Stop() ([]Phase, error) {
 	refuse(p.rank.profile != p, "Stop", "the profile was stopped before")
 	err := p.rank.Synchronize()
@@ -84,7 +87,8 @@ func (p *Profile) Stop() ([]Phase, error) {
 	return p.phases, err
 }
 
-// addToProfiles adds an operation that has ended to the profiles of its ranks.
+// addToProfiles adds op, which has ended, to the profiles of all ranks that took part in
+// op.
 func (c *Context) addToProfiles(op *stream.Operation) {
 	for _, r := range append([]*Rank{c.main}, c.ranks...) {
 		if r != nil && r.profile != nil && op.In(r.s) {
@@ -93,7 +97,8 @@ func (c *Context) addToProfiles(op *stream.Operation) {
 	}
 }
 
-// add adds the phase of an operation of the rank.
+// add appends the phase of op, an operation of the rank that has ended. It adds nothing if
+// op ended before the end of the last phase.
 func (p *Profile) add(op *stream.Operation) {
 	r := p.rank
 	start, end := max(op.Run.Start, p.last), op.Run.Start+op.Run.Critical() // an asynchronous operation may overlap earlier ones
@@ -110,19 +115,19 @@ func (p *Profile) add(op *stream.Operation) {
 	p.last = end
 }
 
-// RankTimes is the times of a launch or a collective on each of its ranks.
+// RankTimes holds the times of a launch or a collective on each of its ranks.
 type RankTimes struct {
-	Name  string `json:"name" table:",setting"` // the kernel, or "all_reduce(ring)" for a collective
+	Name  string `json:"name" table:",setting"` // the name of the kernel, or "all_reduce(ring)" for a collective
 	Start Time   `json:"start_ns" table:"ns,result"`
 	Crit  Time   `json:"crit_ns" table:"ns,lower,critical path"` // the maximum of Exec
-	Ranks []int  `json:"ranks"`                                  // in the launch, or in the world for a collective; ascending
-	// Exec is the time from Start to the end of each of Ranks. For a rank with several
-	// PEs it is the time of its last PE.
+	Ranks []int  `json:"ranks"`                                  // numbers in the launch or, for a collective, in the world; ascending
+	// Exec[i] is the time from Start to the end of rank Ranks[i]. For a rank with several
+	// PEs it is the time to the end of its last PE.
 	Exec []Time `json:"pe_exec_ns"`
 }
 
-// rankTimes returns the times of a run that has ended. members has the rank of each PE, in
-// the order of the program's targets; nil if each PE is a rank.
+// rankTimes returns the times of run, which has ended. members has the rank of each PE, in
+// the order of the program's targets; nil means that each PE is a rank.
 func rankTimes(run *machine.Run, members []int) RankTimes {
 	t := RankTimes{Name: run.Name, Start: run.Start, Crit: run.Critical()}
 	t.Ranks, t.Exec = run.ByRank(members)

@@ -13,7 +13,7 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// phaseNames returns the names of phases.
+// phaseNames returns the name of each phase.
 func phaseNames(phases []torch.Phase) (names []string) {
 	for _, p := range phases {
 		names = append(names, p.Name)
@@ -21,9 +21,10 @@ func phaseNames(phases []torch.Phase) (names []string) {
 	return names
 }
 
-// checkContiguous checks phases of a profile that started at began: each phase begins at
-// the end of the previous one, and its parts add up to its time. It returns the end of the
-// last phase.
+// checkContiguous checks the phases of a profile; began is the time at which the profile
+// started. Each phase must begin at the end of the previous one, and the parts of its
+// breakdown must add up to its time. checkContiguous returns the end of the last phase.
+// what names the case in messages.
 func checkContiguous(t *testing.T, what string, began torch.Time, phases []torch.Phase) torch.Time {
 	t.Helper()
 	at := began
@@ -43,12 +44,12 @@ func checkContiguous(t *testing.T, what string, began torch.Time, phases []torch
 	return at
 }
 
-// triple is a kernel that reads, computes and writes n elements.
+// triple is a kernel that multiplies n elements by 3 in place.
 func triple(t *tl.PE, x tl.Ptr, n int) { t.Store(x, t.Load(x, tl.Shape{n}, tl.F32).Mul(3)) }
 
 // TestProfileWithoutSpawn profiles two equal launches of a program without Spawn, with a
-// copy through the host between them. The copy counts as Idle of the second launch; the
-// other times are equal.
+// copy through the host between the launches. It checks that the copy counts as Idle of the
+// second launch, and that the two breakdowns are otherwise equal.
 func TestProfileWithoutSpawn(t *testing.T) {
 	const n = 1000
 	l := hostedtest.New(t, hostedtest.Options(t, 3))
@@ -93,8 +94,8 @@ func TestProfileWithoutSpawn(t *testing.T) {
 	}
 }
 
-// TestProfileOfRanks profiles launches, collectives and messages on two ranks at once. The
-// barrier does not wait for the messages.
+// TestProfileOfRanks checks the phases of two ranks that run launches, collectives and
+// messages at the same time. The barrier does not wait for the messages.
 func TestProfileOfRanks(t *testing.T) {
 	const n = 4000
 	want := [][]string{
@@ -141,9 +142,9 @@ func TestProfileOfRanks(t *testing.T) {
 	}
 }
 
-// TestProfileOfAsyncCollectives checks the phase of a collective that overlaps with
-// launches on other PEs: it has only the time that no earlier phase has. A collective that
-// ends before the last recorded phase has no phase.
+// TestProfileOfAsyncCollectives checks the phase of a collective that overlaps launches on
+// other PEs. The phase has only the time after the end of the previous phase. A collective
+// that ends before the end of the last recorded phase has no phase.
 func TestProfileOfAsyncCollectives(t *testing.T) {
 	const n = 20000
 	_, err := hostedtest.Spawn(t, 2, func(r *torch.Rank) error {
@@ -183,8 +184,9 @@ func TestProfileOfAsyncCollectives(t *testing.T) {
 	}
 }
 
-// TestProfileOfOneRank checks that a profile has only the phases of its own rank, while the
-// other ranks run launches before and after, and start their profiles later.
+// TestProfileOfOneRank checks that a profile has only the phases of its rank between
+// Profile and Stop. The three ranks have a profile one after another, while all of them run
+// launches.
 func TestProfileOfOneRank(t *testing.T) {
 	const n = 1000
 	_, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
@@ -263,6 +265,7 @@ func TestAProfileTakesNoTime(t *testing.T) {
 	}
 }
 
+// TestProfileMisuse checks the errors for a second profile of a rank and for a second Stop.
 func TestProfileMisuse(t *testing.T) {
 	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	p := torch.Must(l.Profile())
@@ -314,8 +317,9 @@ func TestProfileOfALateRank(t *testing.T) {
 	}
 }
 
-// TestProfileOfALateRankToCoalescedCollectives does the same for coalesced collectives that
-// run in one program or, on different PEs, in two.
+// TestProfileOfALateRankToCoalescedCollectives checks that waiting for a late rank counts
+// as Comm for coalesced collectives, too. They run in one program or, on different PEs, in
+// two programs.
 func TestProfileOfALateRankToCoalescedCollectives(t *testing.T) {
 	for _, second := range []int{0, 1} {
 		_, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {

@@ -9,8 +9,8 @@ import (
 	"github.com/kernbench/kernbench/internal/trace"
 )
 
-// init gives other packages of this module access to parts of this package that are not in
-// the API.
+// init sets the variables of package hosted. They give other packages of this module access
+// to parts of this package that are not in the API.
 func init() {
 	hosted.Scheduler = func(c any) *stream.Scheduler { return c.(*Context).s }
 	hosted.Rank = func(r any) *stream.Rank { return r.(*Rank).s }
@@ -44,7 +44,8 @@ func init() {
 	hosted.DropTrace = func(c any) error { return c.(*Context).dropTrace() }
 }
 
-// hosted returns the properties of the tensor that collectives need.
+// hosted returns the properties of the tensor that collectives need. op is the name of the
+// calling operation, for errors.
 func (x *Tensor) hosted(op string) *hosted.Tensor {
 	x.checkUsable(op)
 	t := &hosted.Tensor{
@@ -61,7 +62,10 @@ func (x *Tensor) hosted(op string) *hosted.Tensor {
 	return t
 }
 
-// scratch allocates memory on PEs. The returned function frees it.
+// scratch allocates memory for elems[i] elements in the HBM of PE pes[i], and returns it as
+// a tensor. If written is true, it also reserves memory of this computer for the values.
+// The returned function frees the memory. op is the name of the calling operation, for
+// errors.
 func (c *Context) scratch(op, name string, dtype DType, pes []machine.PEID, elems []int, written bool) (_ *hosted.Tensor, free func() error, err error) {
 	x := &Tensor{storage: &storage{}, rank: c.main, name: name, dtype: dtype}
 	for i, pe := range pes {
@@ -76,9 +80,9 @@ func (c *Context) scratch(op, name string, dtype DType, pes []machine.PEID, elem
 	return x.hosted(op), x.unmap, err
 }
 
-// runProgram runs a copy of a program of the machine as Launch runs a kernel: when
-// everything that this rank has requested before has ended. The program may read and write
-// tensors. p.Starting is replaced.
+// runProgram enqueues a copy of the program p, as Launch does with a kernel: the program
+// runs when everything that this rank has requested before has ended. It may read and write
+// tensors. p.Starting is ignored.
 func (r *Rank) runProgram(p *machine.Program, tensors []*Tensor) (*Launched, error) {
 	for _, x := range tensors {
 		x.checkUsable("RunProgram")
@@ -98,8 +102,8 @@ func (r *Rank) runProgram(p *machine.Program, tensors []*Tensor) (*Launched, err
 	return l, nil
 }
 
-// newProgram returns an operation that runs a program, which may write tensors. ended,
-// unless nil, is called at the end.
+// newProgram returns an operation that runs the program p, which may write tensors. When
+// the program has ended, the operation calls the parameter ended, unless that is nil.
 func (r *Rank) newProgram(p *machine.Program, tensors []*Tensor, ended func(*machine.Run)) *stream.Operation {
 	op := r.s.NewOperation("launch "+p.Name, regions(tensors)...)
 	r.setProgram(op, p, nil, nil, ended)
@@ -109,9 +113,9 @@ func (r *Rank) newProgram(p *machine.Program, tensors []*Tensor, ended func(*mac
 	return op
 }
 
-// setProgram makes op run a program. members has the rank in the world of each target; if
-// it is nil, each target is a rank. prepare is called when the program starts and ended
-// when it has ended; both may be nil.
+// setProgram makes the operation op run the program p. members[i] is the rank in the world
+// of target PE i of p; nil means that each target is a rank. prepare is called when the
+// program starts and ended when it has ended; both may be nil.
 func (c *Context) setProgram(op *stream.Operation, p *machine.Program, members []int, prepare func() error, ended func(*machine.Run)) {
 	p.Starting = func(*machine.Run) (after []int32, err error) {
 		after = c.s.Starting(op)

@@ -18,7 +18,7 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// recorded is the results of PyTorch that testdata/pytorch.py has recorded.
+// recorded holds the results of PyTorch that testdata/pytorch.py has recorded.
 type recorded struct {
 	Views []struct {
 		Shape      torch.Shape
@@ -39,7 +39,7 @@ type recorded struct {
 	Worlds []struct{ Ranks []recordedRank }
 }
 
-// recordedRank is the results of one rank of a world.
+// recordedRank holds the results of one rank of a world.
 type recordedRank struct {
 	NewGroup struct {
 		Given, Ranks []int
@@ -80,6 +80,7 @@ type recordedObject struct {
 	List []int
 }
 
+// readRecorded returns the recorded results of PyTorch.
 func readRecorded(t *testing.T) (r recorded) {
 	t.Helper()
 	text, err := os.ReadFile("testdata/pytorch.json")
@@ -95,8 +96,8 @@ func readRecorded(t *testing.T) (r recorded) {
 	return r
 }
 
-// TestViewsLikePyTorch compares views with those of PyTorch: shapes, values, and whether
-// they are contiguous.
+// TestViewsLikePyTorch checks that views have the same shapes and values as in PyTorch, and
+// are contiguous in the same cases.
 func TestViewsLikePyTorch(t *testing.T) {
 	for _, c := range readRecorded(t).Views {
 		l := hostedtest.New(t, torch.Options{})
@@ -134,6 +135,7 @@ func TestViewsLikePyTorch(t *testing.T) {
 	}
 }
 
+// elements returns the number of elements of a tensor with the given shape.
 func elements(shape torch.Shape) int {
 	n := 1
 	for _, d := range shape {
@@ -142,7 +144,8 @@ func elements(shape torch.Shape) int {
 	return n
 }
 
-// TestFilesLikePyTorch makes tensors from files that NumPy wrote.
+// TestFilesLikePyTorch checks that tensors from files that NumPy wrote have the right shape
+// and values, and that Save writes the same file again.
 func TestFilesLikePyTorch(t *testing.T) {
 	for i, c := range readRecorded(t).Files {
 		name := filepath.Join(t.TempDir(), "x.npy")
@@ -180,7 +183,7 @@ func TestFilesLikePyTorch(t *testing.T) {
 }
 
 // TestWorldsLikePyTorch runs the program of pytorch.py in worlds of 3, 5 and 7 ranks and
-// compares the results with PyTorch's.
+// checks that all results equal the results of PyTorch.
 func TestWorldsLikePyTorch(t *testing.T) {
 	for _, world := range readRecorded(t).Worlds {
 		n := len(world.Ranks)
@@ -194,7 +197,8 @@ func TestWorldsLikePyTorch(t *testing.T) {
 	}
 }
 
-// checkLikePyTorch runs the program of one rank and compares its results with want.
+// checkLikePyTorch runs the program of pytorch.py for the rank self, which is number rank
+// of n, and checks that the results equal want.
 func checkLikePyTorch(t *testing.T, rank, n int, self *torch.Rank, want recordedRank) {
 	same := func(what string, got, want any) {
 		if !cmp.Equal(got, want) {

@@ -38,8 +38,8 @@ func TestEastAndWestMayBeTheSamePeer(t *testing.T) {
 	l.Holds("received", y, want)
 }
 
-// TestMessagesOfAnySizeArrive checks messages of several sizes and dtypes: empty, of odd
-// size, of several slots, and larger than the queue.
+// TestMessagesOfAnySizeArrive checks that messages of several sizes and dtypes arrive
+// unchanged: empty, of odd size, of several slots, and larger than the queue.
 func TestMessagesOfAnySizeArrive(t *testing.T) {
 	for _, dtype := range []torch.DType{torch.I8, torch.F16, torch.I32, torch.F64} {
 		for _, n := range []int{0, 1, 3, 511, 2049, 5000, 20_001} {
@@ -66,9 +66,9 @@ func TestMessagesOfAnySizeArrive(t *testing.T) {
 	}
 }
 
-// TestRecvIntoWritesRowsWhereTheyBelong checks that RecvInto writes rows to the memory that
-// its pointer describes, with or without gaps, in any number of fragments, and nothing
-// else.
+// TestRecvIntoWritesRowsWhereTheyBelong checks that RecvInto writes the rows of a message
+// to the memory that its pointer describes, and nothing else. The rows may have gaps
+// between them, and the message may have any number of fragments.
 func TestRecvIntoWritesRowsWhereTheyBelong(t *testing.T) {
 	for _, c := range []struct{ row, col, rows, cols int }{
 		{0, 0, 40, 60}, {3, 0, 5, 60}, {0, 7, 40, 50}, {1, 59, 39, 1}, {5, 5, 1, 1}, {2, 3, 0, 4},
@@ -127,7 +127,8 @@ func TestRecvAnyGivesThePortsMessage(t *testing.T) {
 }
 
 // TestReceiverSeesEarlierStores checks that after a Recv, the receiver sees everything that
-// the sender stored before the Send, in the receiver's memory and in the sender's.
+// the sender stored before the Send, both in the receiver's memory and in the sender's
+// memory.
 func TestReceiverSeesEarlierStores(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{Race: true})
 	const n, rounds = 5000, 8
@@ -186,7 +187,8 @@ func TestWaiterSeesEarlierPuts(t *testing.T) {
 }
 
 // TestNeighborsMustExist checks that a neighbour table with a PE outside the system is
-// refused, including numbers whose lower 32 bits are those of a PE.
+// refused. That includes PE numbers of more than 32 bits whose lower 32 bits are the number
+// of a PE.
 func TestNeighborsMustExist(t *testing.T) {
 	for _, pe := range []int{-1, 256, 1<<32 + 1, -1 << 32} {
 		l := hostedtest.New(t, torch.Options{})

@@ -12,17 +12,19 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// rect is a part of a matrix.
+// rect is a rectangle of a matrix: its first row and column, and its size.
 type rect struct{ row, col, rows, cols int }
 
+// overlaps reports whether b and c have an element in common.
 func (b rect) overlaps(c rect) bool {
 	return b.row < c.row+c.rows && c.row < b.row+b.rows && b.col < c.col+c.cols && c.col < b.col+b.cols
 }
 
 func (b rect) shape() tl.Shape { return tl.Shape{b.rows, b.cols} }
 
-// step is one operation of a random program on a PE's own matrix. Programs are data, so
-// that a kernel and a simple interpreter can run the same program.
+// step is one operation of a random program. Each PE runs the program on a matrix of its
+// own. A program is data, so that a kernel and a simple interpreter can run the same
+// program.
 type step struct {
 	what  stepKind
 	from  rect
@@ -50,14 +52,14 @@ const (
 
 const matrixRows, matrixCols = 24, 40
 
-// anyRect draws the position of a rectangle of rows and columns in the matrix.
+// anyRect returns a rectangle of the given size at a random position in the matrix.
 func anyRect(r *rand.Rand, rows, cols int) rect {
 	at := func(n, of int) int { return r.IntN(of - n + 1) }
 	return rect{at(rows, matrixRows), at(cols, matrixCols), rows, cols}
 }
 
-// anyProgram draws a program of about n steps in which every message is received. At most
-// two messages are pending at a time.
+// anyProgram returns a random program of about n steps in which every message is received.
+// At most two messages are in flight at a time.
 func anyProgram(r *rand.Rand, n int) (list []step) {
 	pending := []rect{}
 	for len(list) < n || len(pending) > 0 {
@@ -98,7 +100,7 @@ func anyProgram(r *rand.Rand, n int) (list []step) {
 	return list
 }
 
-// kernel returns a kernel that runs a program.
+// kernel returns a kernel that runs the program.
 func kernel(program []step) func(t *tl.PE, x tl.Ptr) {
 	return func(t *tl.PE, x tl.Ptr) {
 		at := func(b rect) tl.Ptr { return x.At(b.row, b.col) }
@@ -144,15 +146,16 @@ func kernel(program []step) func(t *tl.PE, x tl.Ptr) {
 	}
 }
 
-// grid is the state of the interpreter: the matrices of all PEs and the messages between
-// them.
+// grid is the state of the interpreter: the matrices of all PEs, and the messages that have
+// been sent and not received.
 type grid struct {
 	x     [][]int
-	queue [][][]int // messages from the previous PE
+	queue [][][]int // by PE: messages from the previous PE
 	kept  [][][]int
 	sizes [][]rect
 }
 
+// get returns the elements of the rectangle b in the matrix of PE pe.
 func (g *grid) get(pe int, b rect) (list []int) {
 	for i := range b.rows {
 		at := (b.row+i)*matrixCols + b.col
@@ -161,14 +164,15 @@ func (g *grid) get(pe int, b rect) (list []int) {
 	return list
 }
 
+// put stores list in the rectangle b of the matrix of PE pe.
 func (g *grid) put(pe int, b rect, list []int) {
 	for i := range b.rows {
 		copy(g.x[pe][(b.row+i)*matrixCols+b.col:], list[i*b.cols:(i+1)*b.cols])
 	}
 }
 
-// do interprets one step of a PE. It returns false if the step receives a message that has
-// not been sent yet.
+// do runs one step on the matrix of PE pe. It returns false if the step receives a message
+// that has not been sent yet.
 func (g *grid) do(pe int, s step) bool {
 	v := g.get(pe, s.from)
 	switch s.what {
@@ -209,10 +213,10 @@ func (g *grid) do(pe int, s step) bool {
 	return true
 }
 
-// TestRandomProgramsKeepProgramOrder runs random programs on PEs in a ring, each on its own
-// matrix, and compares the values with an interpreter that runs one operation after
-// another. Within a PE, accesses to the same memory must keep program order; messages must
-// arrive in the order in which they were sent.
+// TestRandomProgramsKeepProgramOrder runs random programs on PEs in a ring, and the same
+// programs in an interpreter that runs one operation after another. It checks that the
+// values are equal. Within a PE, accesses to the same memory must keep program order, and
+// messages must arrive in the order in which they were sent.
 func TestRandomProgramsKeepProgramOrder(t *testing.T) {
 	pes := []int{0, 1, 9, 130}
 	for seed := range uint64(40) {

@@ -13,8 +13,8 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// Rank is host code with a stream and a device of its own: the program itself (see
-// [Context.Main]) or a function that Spawn runs. Only the rank's own code may use it.
+// Rank is host code with a stream and a device: the program itself (see [Context.Main]) or
+// a function that Spawn runs. Only the code of the rank may use its Rank.
 type Rank struct {
 	*Context // the machine that all ranks share
 
@@ -24,22 +24,23 @@ type Rank struct {
 	profile *Profile // the profile in progress, or nil
 }
 
-// newRank returns a rank whose device is the SIP of the same number.
+// newRank returns a rank for the scheduler's rank s. Its device is the SIP with the number
+// of the rank.
 func (c *Context) newRank(s *stream.Rank) *Rank {
 	return &Rank{Context: c, s: s, device: s.Number, locals: map[reflect.Type]any{}}
 }
 
-// Main returns the rank of the program itself: rank 0, on the first device.
+// Main returns the rank that stands for the program itself: rank 0, on the first device.
 func (c *Context) Main() *Rank { return c.main }
 
 // Rank returns the number of the rank, from 0.
 func (r *Rank) Rank() int { return r.s.Number }
 
-// String returns "rank 3", or "the program" outside Spawn.
+// String returns "rank 3" for a rank of Spawn, and "the program" for the program itself.
 func (r *Rank) String() string { return r.s.String() }
 
-// SetDevice selects the SIP on which this rank makes tensors. By default it is the SIP of
-// the rank's number for a worker of Spawn, and the first SIP otherwise.
+// SetDevice selects the SIP on which this rank makes tensors. The default is the SIP with
+// the number of the rank for a worker of Spawn, and the first SIP for the program itself.
 func (r *Rank) SetDevice(sip int) {
 	n := r.Topology().Spec().System.SIPs.Count
 	refuse(sip < 0 || sip >= n, "SetDevice", "no SIP %d: the system has 0 to %d", sip, n-1)
@@ -51,11 +52,11 @@ func (r *Rank) SetDevice(sip int) {
 // Device returns the SIP on which this rank makes tensors.
 func (r *Rank) Device() int { return r.device }
 
-// Synchronize waits for everything that this rank has requested.
+// Synchronize waits until everything that this rank has requested has ended.
 func (r *Rank) Synchronize() error { return r.s.Synchronize() }
 
-// actingRank returns the rank that acts for objects of this rank: the rank itself or, after
-// its Spawn has returned, the program.
+// actingRank returns the rank that uses the tensors and launches of r: r itself or, after
+// the Spawn of r has returned, the program.
 func (r *Rank) actingRank() *Rank {
 	if r.s.Over {
 		return r.main
@@ -63,16 +64,16 @@ func (r *Rank) actingRank() *Rank {
 	return r
 }
 
-// Spawn runs a function for each of nprocs ranks, concurrently on one simulated clock. It
-// waits for all ranks and for everything that they requested. The device of rank i is SIP
-// i, and its code is written as if it ran by itself. Ranks share the memory of this
-// process; only their waits order accesses to shared variables. Objects that ranks have
-// made belong to the program afterwards.
+// Spawn calls run for each of nprocs ranks, concurrently on one simulated clock. It waits
+// until all calls have returned and all operations that they requested have ended. The
+// device of rank i is SIP i, and its code is written as if the rank ran by itself. Ranks
+// share the memory of this process; accesses to shared variables are ordered only by the
+// waits of the ranks. After Spawn, the tensors that ranks have made belong to the program.
 //
 // When a rank returns an error or panics, the other ranks are stopped where they wait. A
 // rank that can continue at that instant is stopped at its next wait, and its errors until
-// then count too. The error is a *SpawnError with the errors of all ranks that failed by
-// themselves.
+// then count too. Spawn returns a *SpawnError with the errors of all ranks that failed, but
+// not of the ranks that were stopped.
 func (c *Context) Spawn(run func(r *Rank) error, nprocs int) error {
 	current := c.s.Current()
 	refuse(current != nil && current.Spawned(), "Spawn", "called by a worker: only the program itself spawns workers")
@@ -105,23 +106,24 @@ func (c *Context) Spawn(run func(r *Rank) error, nprocs int) error {
 	return e
 }
 
-// SpawnError is the failure of some workers. It does not include workers that were stopped
-// because of it.
+// SpawnError is the error of a Spawn in which workers failed. Workers that were stopped
+// because another worker failed are not included.
 type SpawnError struct {
-	Ranks []RankError // in the order of the ranks
+	Ranks []RankError // the ranks that failed, in ascending order
 }
 
-// RankError is the failure of one worker.
+// RankError is the error with which one worker failed.
 type RankError struct {
 	Rank int
 	Err  error
 }
 
-// Error returns a line for each reason, with the ranks that failed for it.
+// Error returns one line for each different reason, with the ranks that failed for this
+// reason.
 func (e *SpawnError) Error() string { return errors.Join(e.Unwrap()...).Error() }
 
-// Unwrap returns an error for each reason, with the ranks that failed for it: "ranks 0-3:
-// why". It wraps the errors of these ranks.
+// Unwrap returns one error for each different reason, with the ranks that failed for this
+// reason: "ranks 0-3: why". Each of these errors wraps the errors of its ranks.
 func (e *SpawnError) Unwrap() []error {
 	var reasons []error
 	byText := map[string]*sameReason{}
@@ -136,7 +138,7 @@ func (e *SpawnError) Unwrap() []error {
 	return reasons
 }
 
-// sameReason is the errors of several ranks that have the same text.
+// sameReason holds the errors of several ranks that failed with the same text.
 type sameReason struct {
 	ranks []int
 	errs  []error
@@ -146,30 +148,31 @@ func (r *sameReason) Error() string {
 	return fmt.Sprintf("%s: %v", stream.RankList(r.ranks), r.errs[0])
 }
 
-// Unwrap returns the error of the first rank. If it returned all errors, they would be
-// printed as a list without the ranks.
+// Unwrap returns the error of the first rank. If it returned the errors of all ranks, they
+// would be printed as a list without the ranks.
 func (r *sameReason) Unwrap() error { return r.errs[0] }
 
-// Is reports whether the error of any rank is, or wraps, target.
+// Is reports whether the error of at least one rank is, or wraps, target.
 func (r *sameReason) Is(target error) bool {
 	return slices.ContainsFunc(r.errs, func(err error) bool { return errors.Is(err, target) })
 }
 
-// As reports whether the error of any rank is, or wraps, an error of target's type, and
-// sets target to it.
+// As looks for an error of target's type among the errors of the ranks and the errors that
+// they wrap. It sets target to the first such error and reports whether there is one.
 func (r *sameReason) As(target any) bool {
 	return slices.ContainsFunc(r.errs, func(err error) bool { return errors.As(err, target) })
 }
 
-// HostPanic is a panic of host code, outside kernels.
+// HostPanic is the error for a panic of host code, outside kernels.
 type HostPanic struct {
 	Value any
 	Stack string
 }
 
-// Recovered returns the error for a value that recover returned: the error passed to Must
-// or OK, a *HostPanic, or nil if there was no panic. It must be called in the deferred
-// function that recovers.
+// Recovered returns the error for value, the result of recover. If Must or OK panicked, it
+// is the error that was passed to Must or OK. For any other panic it is a *HostPanic. If
+// there was no panic, it is nil. Recovered must be called in the deferred function that
+// calls recover.
 func Recovered(value any) error {
 	switch v := value.(type) {
 	case nil:
@@ -180,8 +183,8 @@ func Recovered(value any) error {
 	return &HostPanic{value, string(debug.Stack())}
 }
 
-// Error says where in the user's code the panic was. It includes the stack if this module's
-// own code panicked.
+// Error describes the panic and the line of user code that caused it. It includes the stack
+// if code of this module panicked.
 func (p *HostPanic) Error() string {
 	err, _ := p.Value.(error)
 	switch {
@@ -196,15 +199,15 @@ func (p *HostPanic) Error() string {
 	return sim.DescribePanic(p.Value, p.Stack)
 }
 
-// Unwrap returns the value of the panic if it is an error.
+// Unwrap returns the value of the panic if it is an error, or else nil.
 func (p *HostPanic) Unwrap() error {
 	err, _ := p.Value.(error)
 	return err
 }
 
-// Local returns a pointer to the rank's value of type T, which is zero until it is set.
-// Packages that build on this one store data of a rank there. The value exists as long as
-// the rank.
+// Local returns a pointer to the value of type T that belongs to rank r. The value is zero
+// until it is set, and exists as long as the rank. Packages that build on this one store
+// the data of a rank in such values.
 func Local[T any](r *Rank) *T {
 	refuse(r.s.Current() == nil, "Local", "called from a kernel")
 	kind := reflect.TypeFor[T]()
@@ -214,8 +217,8 @@ func Local[T any](r *Rank) *T {
 	return r.locals[kind].(*T)
 }
 
-// Setting returns the value of type T among Options.Settings. Packages that build on this
-// one find their options there.
+// Setting returns the value of type T in Options.Settings. ok reports whether there is one.
+// Packages that build on this one get their options in this way.
 func Setting[T any](c *Context) (value T, ok bool) {
 	for _, s := range c.options.Settings {
 		if value, ok = s.(T); ok {

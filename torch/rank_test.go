@@ -10,8 +10,8 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// TestRankUsedByOtherCode checks that a rank cannot use the *torch.Rank and tensors of
-// another rank or of the program.
+// TestRankUsedByOtherCode checks that the code of a rank cannot use the *torch.Rank or the
+// tensors of another rank or of the program.
 func TestRankUsedByOtherCode(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{Topology: hostedtest.System(t, "ring6", "system.sips.count=2")})
 	own := hostedtest.Full(l.Rank, 7, 1)
@@ -39,8 +39,9 @@ func TestRankUsedByOtherCode(t *testing.T) {
 	}
 }
 
-// TestTensorsOfOtherRanks checks that a rank can launch on, and check, a tensor of the
-// program, and that after Spawn the tensors of the ranks belong to the program.
+// TestTensorsOfOtherRanks checks that a rank can launch a kernel on a tensor of the program
+// and check its values, and that after Spawn the tensors of the ranks belong to the
+// program.
 func TestTensorsOfOtherRanks(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{Topology: hostedtest.System(t, "ring6", "system.sips.count=2")})
 	own := hostedtest.Full(l.Rank, 7, 1)

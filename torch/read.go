@@ -14,18 +14,20 @@ import (
 	"github.com/kernbench/kernbench/oplog"
 )
 
-// Numpy copies the tensor to the host. Of a replicated tensor it reads the first copy; of a
-// partial tensor it returns the sum of the addends, in order. Numpy waits only for the last
-// operation that writes the tensor. The copy takes simulated time. Numpy returns an error
-// in a run without values (see HasData), and while an asynchronous collective that writes
-// the tensor has not been waited for.
+// Numpy copies the tensor to the host. It waits only for the operations that write the
+// tensor, and the copy takes simulated time. From a replicated tensor, Numpy reads the
+// first copy. For a partial tensor, it returns the sum of the addends, added in order.
+// Numpy returns an error in a run without values (see HasData). It also returns an error if
+// an asynchronous collective writes the tensor and has not been waited for.
 func (x *Tensor) Numpy() (*Array, error) { return x.read(x.Rank(), "Numpy") }
 
-// read copies the tensor to the host for rank r.
+// read copies the first copy of the tensor to the host for rank r. op is the name of the
+// calling function, for errors.
 func (x *Tensor) read(r *Rank, op string) (*Array, error) { return x.copyOf(r, op, 0) }
 
-// Data copies shard i of Shards to the host as its PE holds it: a part, a copy or an
-// addend, with the shape of its box. It waits, takes time and fails like Numpy.
+// Data copies shard i of Shards to the host, as its PE holds it: a part, a copy or an
+// addend of the tensor, with the shape of the shard's box. It waits, takes time and fails
+// in the same cases as Numpy.
 func (x *Tensor) Data(i int) (*Array, error) {
 	x.checkUsable("Data")
 	refuse(i < 0 || i >= len(x.shards), "Data", "no shard %d: %s has 0 to %d", i, x.name, len(x.shards)-1)
@@ -41,7 +43,8 @@ func (x *Tensor) Data(i int) (*Array, error) {
 	return a, nil
 }
 
-// copyOf reads copy k of the tensor for rank r.
+// copyOf reads copy number k of a replicated tensor to the host for rank r, with its
+// addends summed. op is the name of the calling function, for errors.
 func (x *Tensor) copyOf(r *Rank, op string, k int) (*Array, error) {
 	elem := x.dtype.Size()
 	a := &Array{Shape: x.Shape(), DType: x.dtype}
@@ -77,8 +80,9 @@ func (x *Tensor) copyOf(r *Rank, op string, k int) (*Array, error) {
 	return a, nil
 }
 
-// fetch copies shards to the host for rank r. In a run without values the copies only take
-// time.
+// fetch copies the shards of list to the host for rank r and returns the bytes of each
+// shard. In a run without values, the copies only take time, and the bytes are nil. op is
+// the name of the calling function, for errors.
 func (x *Tensor) fetch(r *Rank, op string, list []shard) ([][]byte, error) {
 	x.checkUsable(op)
 	if err := r.s.Begin(op); err != nil {
@@ -101,7 +105,7 @@ func (x *Tensor) fetch(r *Rank, op string, list []shard) ([][]byte, error) {
 		for i := range list {
 			n += list[i].bytes
 		}
-		// The bytes are stored three times: as results of reads, as parts and as the whole.
+		// The bytes are stored three times: as results of reads, as shards and as a whole.
 		if err := host.Check(host.Product(3, uint64(n))); err != nil {
 			return nil, x.tooLargeError(op, err)
 		}
@@ -141,7 +145,8 @@ func (x *Tensor) fetch(r *Rank, op string, list []shard) ([][]byte, error) {
 	return out, nil
 }
 
-// At returns the element at an index along each axis. A negative index counts from the end.
+// At returns one element of the tensor. There is one index for each axis; a negative index
+// counts from the end.
 func (x *Tensor) At(i ...int) (float64, error) {
 	x.checkNotNil("At")
 	refuse(len(i) != len(x.shape), "At", "%d indices for %s: write one for each of its %d axes", len(i), x.name, len(x.shape))
@@ -179,8 +184,9 @@ func (x *Tensor) At(i ...int) (float64, error) {
 	return numeric.Get(x.dtype, sum, 0), nil
 }
 
-// String formats the tensor like PyTorch: its values, which are read from the device, with
-// dots in the middle of a large tensor. Without values it shows the shape.
+// String returns the tensor as text, as PyTorch does: its values, which are read from the
+// device, with dots in the middle of a large tensor. In a run without values it shows the
+// shape.
 func (x *Tensor) String() string {
 	where := fmt.Sprintf("dtype=%v, device=%s", x.dtype, x.device())
 	if !x.rank.HasData() {
@@ -193,9 +199,9 @@ func (x *Tensor) String() string {
 	return fmt.Sprintf("tensor(%v, %s)", a, where)
 }
 
-// numpy calls Numpy for package fmt, which prints panics instead of passing them on. Misuse
-// is returned as an error, and a worker that is stopped meanwhile runs on until its next
-// operation.
+// numpy calls Numpy for String. Package fmt prints panics of String instead of passing them
+// on, so numpy returns misuse as an error. A worker that is stopped during the call
+// continues until its next operation.
 func (x *Tensor) numpy() (a *Array, err error) {
 	s := x.Rank().s
 	defer func() {
@@ -213,7 +219,7 @@ func (x *Tensor) numpy() (a *Array, err error) {
 	return x.Numpy()
 }
 
-// device returns the name of the SIP, or the range of SIPs, that holds the tensor.
+// device returns the name of the SIP that holds the tensor, or a range: "sip0", "sip0-3".
 func (x *Tensor) device() string {
 	first, last := x.sips()
 	if first == last {
@@ -222,29 +228,30 @@ func (x *Tensor) device() string {
 	return fmt.Sprintf("sip%d-%d", first, last)
 }
 
-// sips returns the first and the last SIP that holds the tensor.
+// sips returns the lowest and the highest number of a SIP that holds a part of the tensor.
 func (x *Tensor) sips() (first, last int) {
 	pes := machine.Numbers(pesOf(x.shards))
 	_, cubes, perCube := x.rank.counts()
 	return slices.Min(pes) / (cubes * perCube), slices.Max(pes) / (cubes * perCube)
 }
 
-// String shortens an array of more than summary elements: of each axis it shows only the
-// first and the last edge indices.
+// Array.String shortens the text of an array with more than 1000 elements (summary): along
+// each axis, it shows only the first 3 and the last 3 indices (edge).
 const (
 	summary = 1000
 	edge    = 3
 )
 
-// String returns the values in nested brackets.
+// String returns the values of the array as text, in nested brackets.
 func (a *Array) String() string {
 	var b strings.Builder
 	a.write(&b, 0, 0, a.Len() > summary)
 	return b.String()
 }
 
-// write writes the part of the array that starts at element at and consists of axis and the
-// axes after it.
+// write appends the text of a part of the array to b. The parameter at is the index of the
+// part's first element. The part consists of the given axis and all later axes. If short is
+// true, the middle of long axes is left out.
 func (a *Array) write(b *strings.Builder, axis, at int, short bool) {
 	if axis == len(a.Shape) {
 		b.WriteString(strings.TrimSuffix(a.text(at), ".0"))
@@ -265,7 +272,7 @@ func (a *Array) write(b *strings.Builder, axis, at int, short bool) {
 	b.WriteByte(']')
 }
 
-// text formats element i with all digits.
+// text returns element i as text, with all digits.
 func (a *Array) text(i int) string {
 	switch {
 	case a.DType.IsFloat():

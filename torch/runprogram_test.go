@@ -14,7 +14,8 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// partPointer returns a pointer to the part of a tensor on a SIP.
+// partPointer returns a pointer to the part of x on a SIP. It ends the test if there is no
+// such part.
 func partPointer(l *hostedtest.Lab, x *torch.Tensor, sip int) tl.Ptr {
 	l.T.Helper()
 	va, _, shape, ok := x.PartOn(sip)
@@ -30,7 +31,7 @@ func partPointer(l *hostedtest.Lab, x *torch.Tensor, sip int) tl.Ptr {
 	return p
 }
 
-// runToEnd runs a program and waits until it has ended.
+// runToEnd runs the program p, which uses tensors, and waits until it has ended.
 func runToEnd(l *hostedtest.Lab, p *machine.Program, tensors ...*torch.Tensor) *torch.Launched {
 	l.T.Helper()
 	r, err := l.RunProgram(p, tensors...)
@@ -43,12 +44,13 @@ func runToEnd(l *hostedtest.Lab, p *machine.Program, tensors ...*torch.Tensor) *
 	return r
 }
 
-// waitText describes what a worker waits for.
+// waitText describes what a worker waits for, in reports of deadlocks.
 type waitText string
 
 func (s waitText) String() string { return string(s) }
 
-// operands returns operations as the operands of a TaskBegin.
+// operands returns a list of operands for a TaskBegin. They make the task depend on the
+// operations with the given ids.
 func operands(ids []oplog.ID) (list []oplog.Operand) {
 	for _, id := range ids {
 		list = append(list, oplog.Operand{From: id})
@@ -56,8 +58,9 @@ func operands(ids []oplog.ID) (list []oplog.Operand) {
 	return list
 }
 
-// relay returns a program of two workers. A task of the first writes y = x + 1; then a task
-// of the second writes z = 2 y. If edge is set, the op log records the dependency.
+// relay returns a program of two workers. A task of the first worker writes y = x + 1; then
+// a task of the second worker writes z = 2 y. If edge is true, the op log records that the
+// second task depends on the first.
 func relay(l *hostedtest.Lab, x, y, z *torch.Tensor, edge bool) *machine.Program {
 	px, py, pz := partPointer(l, x, 0), partPointer(l, y, 0), partPointer(l, z, 0)
 	var workers [2]*machine.Worker
@@ -82,8 +85,8 @@ func relay(l *hostedtest.Lab, x, y, z *torch.Tensor, edge bool) *machine.Program
 	}}
 }
 
-// TestRunProgram checks that a program of workers is an operation of the stream: it sees
-// the results of earlier operations, and later operations see its results.
+// TestRunProgram checks that a program of workers is ordered in the stream as a launch is:
+// it sees the results of earlier operations, and later operations see its results.
 func TestRunProgram(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{})
 	x, y, z := l.Ints(hostedtest.Fill(0, 64), torch.I32, torch.On(0)), l.MustZeros(torch.I32, torch.On(1), 64), l.MustZeros(torch.I32, torch.On(2), 64)
@@ -109,8 +112,9 @@ func TestRunProgram(t *testing.T) {
 	}
 }
 
-// TestTasksAreOrderedByTheirEnds checks that two tasks race unless the op log has an edge
-// between them, whatever their times, and that the op log can be saved and replayed.
+// TestTasksAreOrderedByTheirEnds checks that two tasks on the same memory race unless the
+// op log has an edge between them, even if one ends before the other begins. It also checks
+// that the op log can be saved and replayed.
 func TestTasksAreOrderedByTheirEnds(t *testing.T) {
 	for _, edge := range []bool{false, true} {
 		l := hostedtest.New(t, torch.Options{Race: true, KeepLog: true})
@@ -156,8 +160,8 @@ func TestTasksAreOrderedByTheirEnds(t *testing.T) {
 	}
 }
 
-// TestTasksAfterALongLog checks that programs still work after a long op log has been
-// cleared between programs.
+// TestTasksAfterALongLog checks that programs give the right values after a long op log has
+// been cleared between two programs.
 func TestTasksAfterALongLog(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{})
 	x, y, z := l.Ints(hostedtest.Fill(4, 64), torch.I32, torch.On(0)), l.MustZeros(torch.I32, torch.On(1), 64), l.MustZeros(torch.I32, torch.On(2), 64)
@@ -222,6 +226,8 @@ func TestRunProgramMisuse(t *testing.T) {
 	}
 }
 
+// TestPartOn checks, for several placements, whether the part of a tensor on a SIP is one
+// block. If it is, the test checks the offset, size and shape of the block.
 func TestPartOn(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{})
 	far := l.PE(1, 0, 0)

@@ -11,8 +11,8 @@ import (
 )
 
 // TestBeyondTheShard checks that any kind of access beyond the shard of a PE is an error
-// that names the tensor, the shard and the line. PE 1 has a neighbour on both sides, with
-// memory directly before and after its own.
+// that names the tensor, the shard and the line of the kernel. PE 1 has a neighbour on both
+// sides, with memory directly before and after its own memory.
 func TestBeyondTheShard(t *testing.T) {
 	const beyond = ": move the pointer, or mask what lies beyond"
 	const whole = beyond + "; Ptr.Whole points to the whole tensor"
@@ -74,9 +74,9 @@ func TestBeyondTheShard(t *testing.T) {
 	}
 }
 
-// TestWithinTheShard checks that accesses up to the ends of the shard, accesses masked
-// beyond it, and accesses through Whole are allowed. A PE that holds nothing has a pointer
-// to the whole tensor.
+// TestWithinTheShard checks three kinds of accesses that are allowed: up to the ends of the
+// shard, beyond the shard where a mask excludes the elements, and through Whole. A PE that
+// holds no shard gets a pointer to the whole tensor.
 func TestWithinTheShard(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{})
 	x := l.Ints(lists.Count(0, 254), torch.I32, torch.On(0, 1, 2, 3))

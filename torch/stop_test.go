@@ -16,8 +16,8 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// TestBadKernelsStopWithOneError checks that a bad kernel ends its launch with one error,
-// of a type that depends on the mistake. The error says what the kernel did and where.
+// TestBadKernelsStopWithOneError checks that a kernel with a mistake ends its launch with
+// one error. Its type fits the mistake, and its text says what the kernel did and where.
 func TestBadKernelsStopWithOneError(t *testing.T) {
 	var release atomic.Bool // ends the endless loops after the test
 	t.Cleanup(func() { release.Store(true) })
@@ -85,7 +85,7 @@ func TestBadKernelsStopWithOneError(t *testing.T) {
 	}
 }
 
-// is reports whether an error is, or wraps, a T.
+// is reports whether err is, or wraps, an error of type T.
 func is[T error](err error) bool {
 	var e T
 	return errors.As(err, &e)

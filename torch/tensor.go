@@ -16,14 +16,14 @@ import (
 type Tensor struct {
 	*storage
 	rank   *Rank  // the rank that made the tensor
-	label  string // number and slice: "tensor 3", "tensor 3[2:4]"
-	given  string // the name from the program, or ""
+	label  string // number and, for a view, index: "tensor 3", "tensor 3[2:4]"
+	given  string // the name that the program gave the tensor, or ""
 	name   string // the full name in errors
 	shape  Shape
 	dtype  DType
 	base   memory.VA // address of the first element
-	shards []shard   // in the order of their addresses
-	levels []level   // how the storage was divided
+	shards []shard   // the shards in the order of their addresses
+	levels []level   // how each level of the machine divides the storage
 	cuts   string    // tensors with equal cuts have corresponding shards
 	viewOf *Tensor   // the tensor that this one is a view of, or nil
 	region *stream.Region
@@ -39,13 +39,13 @@ type shard struct {
 	stride []int        // distance in elements between neighbours along each axis; nil without gaps
 }
 
-// pesOf returns the PEs that hold shards.
+// pesOf returns for each shard the PE that holds it.
 func pesOf(shards []shard) []machine.PEID {
 	return lists.Make(len(shards), func(i int) machine.PEID { return shards[i].at })
 }
 
-// countParts returns the number of parts of a tensor, of copies of each part, and of
-// addends.
+// countParts returns the number of parts of the tensor, the number of copies of each part,
+// and the number of addends of each part.
 func (x *Tensor) countParts() (parts, copies, addends int) {
 	for _, s := range x.shards {
 		parts, copies, addends = max(parts, s.part+1), max(copies, s.copy+1), max(addends, s.addend+1)
@@ -53,8 +53,8 @@ func (x *Tensor) countParts() (parts, copies, addends int) {
 	return parts, copies, addends
 }
 
-// TensorOption is an option of a new tensor: a Placement says which PEs hold it, Named what
-// it is called.
+// TensorOption is an option for a new tensor: a Placement, which says which PEs hold the
+// tensor, or Named, which gives the tensor a name.
 type TensorOption interface{ tensorOption() }
 
 // Named is the name of a tensor: r.Zeros(torch.F32, shape, torch.Named("weights")). Errors
@@ -69,7 +69,8 @@ func (pesPlacement) tensorOption() {}
 // DPPolicy.
 type Placement interface {
 	TensorOption
-	// place returns the shards of a tensor. op is the calling function, for errors.
+	// place returns the shards of a tensor with the given shape that rank r makes. op is the
+	// name of the calling function, for errors.
 	place(r *Rank, op string, shape Shape) []shard
 	// levels returns how each level of the machine divides a tensor, and among how many
 	// members.
@@ -82,7 +83,8 @@ type level struct {
 	n     int
 }
 
-// countPEs returns the number of PEs that hold a tensor.
+// countPEs returns the number of PEs that hold a tensor which is divided by the given
+// levels: the product of the numbers of members.
 func countPEs(levels []level) int {
 	n := 1
 	for _, l := range levels {
@@ -91,8 +93,9 @@ func countPEs(levels []level) int {
 	return n
 }
 
-// cuts describes how levels divide a shape, as far as it determines which element is where.
-// Tensors with equal cuts have corresponding shards.
+// cuts returns a text that describes where levels cut a tensor with the given shape. The
+// text determines which PE holds which elements. Tensors with equal cuts have corresponding
+// shards.
 func cuts(levels []level, shape Shape) string {
 	text, columns := "", false
 	for _, l := range levels {
@@ -113,7 +116,8 @@ func cuts(levels []level, shape Shape) string {
 	return text
 }
 
-// place lays the tensor out on the device of the rank, or over several SIPs.
+// place returns the shards of a tensor on the device of the rank, or over several SIPs, as
+// the policy says.
 func (p DPPolicy) place(r *Rank, _ string, shape Shape) (shards []shard) {
 	first := 0
 	if p.onDevice() {
@@ -130,21 +134,24 @@ func (p DPPolicy) levels(c *Context) []level {
 	return p.members(c.counts())
 }
 
-// pesPlacement is a list of PEs that each hold a part or a copy.
+// pesPlacement is a list of PEs that each hold a part of a tensor, or a copy if split is
+// Replicate.
 type pesPlacement struct {
 	pes   []int
 	split Split
 }
 
-// On lays a tensor out over PEs. The first axis is cut into parts of equal size; the last
-// parts may be smaller or empty. A single PE holds the whole tensor.
+// On returns a placement that divides a tensor among PEs. The first axis is cut into parts
+// of equal size; the last parts may be smaller or empty. A single PE holds the whole
+// tensor.
 func On(pes ...int) Placement { return pesPlacement{pes, RowWise} }
 
-// OnEach gives each PE a copy of the tensor.
+// OnEach returns a placement that gives each PE a copy of the tensor.
 func OnEach(pes ...int) Placement { return pesPlacement{pes, Replicate} }
 
 func (p pesPlacement) levels(*Context) []level { return []level{{p.split, len(p.pes)}} }
 
+// place returns one shard for each PE: a part of the tensor, or a copy.
 func (p pesPlacement) place(r *Rank, op string, shape Shape) (shards []shard) {
 	refuse(len(p.pes) == 0, op, "no PEs to hold the tensor")
 	for i, at := range r.peIDs(op, "", p.pes, " holds the tensor") {
@@ -153,8 +160,9 @@ func (p pesPlacement) place(r *Rank, op string, shape Shape) (shards []shard) {
 	return shards
 }
 
-// placement returns the placement and the name in options. The default placement is the
-// first PE of the rank's device.
+// placement returns the placement and the name that options contain. Without a placement in
+// options, the tensor is on the first PE of the rank's device. op is the name of the
+// calling function, for errors.
 func (r *Rank) placement(op string, options []TensorOption) (on Placement, name string) {
 	placements := 0
 	for _, option := range options {
@@ -177,7 +185,7 @@ func (r *Rank) placement(op string, options []TensorOption) (on Placement, name 
 // fits in an int64.
 const maxElems = 1 << 48
 
-// elems returns the number of elements of a shape.
+// elems returns the number of elements of an array with the given shape.
 func elems(shape []int) int {
 	n := 1
 	for _, d := range shape {
@@ -186,7 +194,8 @@ func elems(shape []int) int {
 	return n
 }
 
-// allocate returns a tensor with memory but without values.
+// allocate returns a tensor with memory but without values. op is the name of the calling
+// function, for errors.
 func (r *Rank) allocate(op string, dtype DType, shape Shape, options []TensorOption) (*Tensor, error) {
 	if err := r.s.Begin(op); err != nil {
 		return nil, err
@@ -204,7 +213,8 @@ func (r *Rank) allocate(op string, dtype DType, shape Shape, options []TensorOpt
 // oplog.MaxRank axes.
 const maxAxes = 8
 
-// checkShape returns an error if no tensor can have the shape.
+// checkShape returns an error if a tensor cannot have the given shape: too many axes, a
+// negative extent, or too many elements.
 func checkShape(shape Shape) error {
 	if len(shape) > maxAxes {
 		return fmt.Errorf("shape %v has %d axes, and a tensor has at most %d: merge some of them", shape, len(shape), maxAxes)
@@ -222,7 +232,8 @@ func checkShape(shape Shape) error {
 	return nil
 }
 
-// newTensor returns a tensor with the given shards, and allocates their memory.
+// newTensor returns a tensor with the given properties and allocates memory for its shards.
+// op is the name of the calling function, for errors.
 func (r *Rank) newTensor(op, name string, dtype DType, shape Shape, shards []shard, levels []level, cuts string) (*Tensor, error) {
 	refuse(!dtype.Valid(), op, "no such dtype: use torch.F16 to torch.U64")
 	if err := r.usePEs(op, pesOf(shards)); err != nil {
@@ -241,7 +252,8 @@ func (r *Rank) newTensor(op, name string, dtype DType, shape Shape, shards []sha
 	return x, nil
 }
 
-// mapShards allocates the memory of the shards and assigns their addresses.
+// mapShards allocates memory for the shards in the HBM of their PEs and assigns consecutive
+// addresses to the shards.
 func (x *Tensor) mapShards() error {
 	c := x.rank
 	var segments []memory.Segment
@@ -270,8 +282,8 @@ func (x *Tensor) mapShards() error {
 	return nil
 }
 
-// Free frees the tensor's memory when the last operation that uses it has ended. For a
-// view, which has no memory of its own, Free returns an error.
+// Free frees the tensor's memory when the last operation that uses the tensor has ended. A
+// view has no memory that Free could release; for a view, it returns an error.
 func (x *Tensor) Free() error {
 	switch {
 	case x.viewOf != nil:
@@ -282,7 +294,7 @@ func (x *Tensor) Free() error {
 	return x.order.Free()
 }
 
-// unmap frees the tensor's memory.
+// unmap frees the tensor's memory now.
 func (x *Tensor) unmap() error {
 	x.rank.unreserve(x.storage)
 	segments, err := x.rank.m.Space.Unmap(x.storage.va)
@@ -292,6 +304,7 @@ func (x *Tensor) unmap() error {
 	return x.rank.free(segments)
 }
 
+// free returns segments of simulated memory to their allocators.
 func (c *Context) free(segments []memory.Segment) (err error) {
 	for _, s := range segments {
 		err = errors.Join(err, c.m.Memory(s.Memory).Allocator.Free(s.Addr))
@@ -299,7 +312,8 @@ func (c *Context) free(segments []memory.Segment) (err error) {
 	return err
 }
 
-// SetName names the tensor as Named does; "" removes the name.
+// SetName gives the tensor a name for errors, as the option Named does. "" removes the
+// name.
 func (x *Tensor) SetName(name string) {
 	x.given = name
 	x.name = fmt.Sprintf("%s %v %v", x.title(), x.shape, x.dtype)
@@ -317,8 +331,8 @@ func (x *Tensor) title() string {
 // Name returns the name that the program gave the tensor, or "".
 func (x *Tensor) Name() string { return x.given }
 
-// Rank returns the rank that the tensor belongs to: the rank that made it or, after that
-// rank's Spawn has returned, the program itself.
+// Rank returns the rank that the tensor belongs to. That is the rank that made the tensor
+// or, after the Spawn of that rank has returned, the program itself.
 func (x *Tensor) Rank() *Rank { return x.rank.actingRank() }
 
 // Shape returns the extents of the tensor's axes.
@@ -341,7 +355,7 @@ type Shard struct {
 	SIP, Cube, PE int
 	Start, Extent []int // the box of the tensor that the PE holds
 	Copy, Addend  int   // index of the copy if replicated, and of the addend if partial
-	Offset, Bytes int64 // offset in the tensor's range of addresses, and size
+	Offset, Bytes int64 // offset in bytes from the start of the tensor, and size
 }
 
 // Shards returns the shards of the tensor, in the order of their addresses.
@@ -356,12 +370,14 @@ func (x *Tensor) Shards() (list []Shard) {
 	return list
 }
 
-// checkNotNil panics if the tensor is nil.
+// checkNotNil panics if the tensor is nil. op is the name of the calling function, for
+// errors.
 func (x *Tensor) checkNotNil(op string) {
 	refuse(x == nil, op, "a nil tensor")
 }
 
-// checkUsable panics if the tensor is nil or has been freed.
+// checkUsable panics if the tensor is nil or has been freed. op is the name of the calling
+// function, for errors.
 func (x *Tensor) checkUsable(op string) {
 	x.checkNotNil(op)
 	switch {

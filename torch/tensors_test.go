@@ -29,11 +29,11 @@ func policies() (all []torch.DPPolicy) {
 	return all
 }
 
-// shapes has shapes of zero to four axes. Some extents are not multiples of any number of
+// shapes lists shapes of zero to four axes. Some extents are not multiples of any number of
 // PEs, and some shapes have no elements.
 var shapes = []torch.Shape{nil, {1}, {7}, {12}, {0}, {4, 6}, {5, 3}, {1, 7}, {0, 4}, {3, 0}, {5, 2, 3}, {2, 0, 5}, {5, 2, 2, 5}, {1, 1, 1, 1}}
 
-// elems returns the number of elements of a shape.
+// elems returns the number of elements of a tensor with the given shape.
 func elems(shape torch.Shape) int {
 	n := 1
 	for _, d := range shape {
@@ -42,8 +42,8 @@ func elems(shape torch.Shape) int {
 	return n
 }
 
-// TestTensorsOnEveryPlacement checks the values of tensors that are made in every way, with
-// every policy, shape and dtype.
+// TestTensorsOnEveryPlacement checks the values of tensors that are made by each function
+// of the API, with every policy, shape and dtype.
 func TestTensorsOnEveryPlacement(t *testing.T) {
 	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	made := func(x *torch.Tensor, err error) *torch.Tensor {
@@ -105,6 +105,7 @@ func TestTensorsOnEveryPlacement(t *testing.T) {
 	}
 }
 
+// TestShards checks the shards of tensors with several placements.
 func TestShards(t *testing.T) {
 	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	l.SetDevice(1)
@@ -145,8 +146,8 @@ func TestShards(t *testing.T) {
 	}
 }
 
-// TestPartialTensors checks that values put into a partial tensor become its first addend,
-// and that a read returns the sum of the addends in the dtype.
+// TestPartialTensors checks that values copied into a partial tensor become its first
+// addend, and that a read returns the sum of the addends, computed in the dtype.
 func TestPartialTensors(t *testing.T) {
 	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	for _, p := range policies() {
@@ -185,8 +186,9 @@ func TestPartialTensors(t *testing.T) {
 	}
 }
 
-// TestFullOfPartialTensorBeforeReduce checks that Full fills the addends that a tensor had
-// when Full was called, although a later all-reduce turns them into copies.
+// TestFullOfPartialTensorBeforeReduce checks that Full writes v to the first addend and
+// zero to the others, although an all-reduce that is called before Full has run turns the
+// addends into copies.
 func TestFullOfPartialTensorBeforeReduce(t *testing.T) {
 	l := hostedtest.PEs(t, 4)
 	x, err := l.Full(3, torch.F32, torch.Shape{4}, torch.DPPolicy{PE: torch.Partial, NumCubes: 1, NumPEs: 4})
@@ -199,8 +201,8 @@ func TestFullOfPartialTensorBeforeReduce(t *testing.T) {
 	l.Holds("x", x, hostedtest.Fill(3, 4))
 }
 
-// TestKernelsSeeTheirShards checks that a kernel's pointer has the strides of the PE's own
-// shard.
+// TestKernelsSeeTheirShards checks that the pointer that a kernel gets on a PE has the
+// strides of the shard on this PE.
 func TestKernelsSeeTheirShards(t *testing.T) {
 	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	for _, p := range policies() {
@@ -234,8 +236,8 @@ func TestKernelsSeeTheirShards(t *testing.T) {
 	}
 }
 
-// TestValuesOfEveryDType checks that numbers are rounded to the dtype once, that integers
-// are exact to the last bit, and that a file keeps the bytes.
+// TestValuesOfEveryDType checks that numbers are rounded to the dtype only once, that
+// integers are exact to the last bit, and that saving and loading a file keeps all bytes.
 func TestValuesOfEveryDType(t *testing.T) {
 	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	for _, c := range []struct {
@@ -282,6 +284,7 @@ func TestValuesOfEveryDType(t *testing.T) {
 	}
 }
 
+// TestStringsOfTensors checks the text of small and large tensors.
 func TestStringsOfTensors(t *testing.T) {
 	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	var rows []string
@@ -321,7 +324,8 @@ func TestStringsOfTensors(t *testing.T) {
 	hostedtest.Says(t, "Numpy without values", err, "tensor 1 [4] f16 has no values: this run was made without data")
 }
 
-// TestOutOfMemory checks that the error names the device, the tensor and the free memory.
+// TestOutOfMemory checks that the error for a device without enough memory names the
+// device, the tensor and the free memory.
 func TestOutOfMemory(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{Topology: hostedtest.System(t, "default", "cube.hbm.slice_size=1MiB")})
 	l.SetDevice(1)
@@ -419,8 +423,8 @@ func TestFilesThatDoNotFitReturnErrors(t *testing.T) {
 	hostedtest.Says(t, "dtype", x.CopyFrom(&torch.Array{Shape: torch.Shape{6}, DType: torch.F32}), "torch: CopyFrom: [6] f32 into tensor 1 [6] i32: shape and dtype must be the same")
 }
 
-// TestKernelsKnowTheirShards checks that Dim returns the extents of the PE's shard, and 0
-// rows on a PE that holds nothing.
+// TestKernelsKnowTheirShards checks that Dim in a kernel returns the extents of the shard
+// on this PE, and 0 rows if the PE holds no elements.
 func TestKernelsKnowTheirShards(t *testing.T) {
 	for _, c := range []struct {
 		shape torch.Shape

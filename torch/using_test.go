@@ -9,7 +9,8 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// setKernel returns a kernel that sets a tensor through its Copies, after a delay.
+// setKernel returns a kernel that sets all elements of x to v after a delay. It writes
+// through the pieces of x.Copies, so x is not an argument of the kernel.
 func setKernel(x *torch.Tensor, v float64) func(t *tl.PE) {
 	n := x.Numel()
 	to := x.Copies(0, 0, 1, n)

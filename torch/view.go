@@ -9,10 +9,10 @@ import (
 	"github.com/kernbench/kernbench/internal/memory"
 )
 
-// View returns the tensor in another shape, with the same elements in row-major order. One
-// extent may be -1; it is computed from the others. The view shares the memory of the
-// tensor: a write to one changes the other. Each PE keeps the elements that it holds. They
-// must be a box of the new shape too, or View panics.
+// View returns a view of the tensor with another shape and the same elements in row-major
+// order. One extent may be -1; it is computed from the other extents. The view shares the
+// memory of the tensor: a write to one changes the other. Each PE keeps the elements that
+// it holds. These elements must be a box of the new shape too, or View panics.
 func (x *Tensor) View(shape ...int) *Tensor {
 	x.checkUsable("View")
 	to := inferShape(x, shape)
@@ -27,7 +27,8 @@ func (x *Tensor) View(shape ...int) *Tensor {
 	})
 }
 
-// inferShape returns the shape of a view with an extent of -1 replaced.
+// inferShape returns shape with an extent of -1 replaced, so that a view of x with this
+// shape has as many elements as x. It panics if that is not possible.
 func inferShape(x *Tensor, shape Shape) Shape {
 	open := slices.Index(shape, -1)
 	if open < 0 {
@@ -46,14 +47,16 @@ func inferShape(x *Tensor, shape Shape) Shape {
 	return shape
 }
 
-// Narrow returns a view of the elements start to start+length-1 along an axis:
-// x[start:start+length] for the first axis. A negative axis or start counts from the end. A
-// PE holds the same elements of the view as of the tensor, possibly none.
+// Narrow returns a view of the elements with the indices start to start+length-1 along axis
+// dim. Narrow(0, start, length) is x[start:start+length] in Python. A negative dim or start
+// counts from the end. A PE holds the same elements of the view as of the tensor, possibly
+// none.
 func (x *Tensor) Narrow(dim, start, length int) *Tensor {
 	x.checkUsable("Narrow")
 	return x.narrow("Narrow", x.axis("Narrow", dim), start, length)
 }
 
+// narrow does the work of Narrow. op is the name of the calling function, for errors.
 func (x *Tensor) narrow(op string, dim, start, length int) *Tensor {
 	n, given := x.shape[dim], start
 	start = normalizeIndex(start, n)
@@ -63,8 +66,8 @@ func (x *Tensor) narrow(op string, dim, start, length int) *Tensor {
 	return x.view(indexText(dim, fmt.Sprintf("%d:%d", start, start+length)), shape, func(s *shard) { s.narrow(x.dtype, dim, start, length) })
 }
 
-// Select returns a view of one index along an axis, and without that axis: x[i] for the
-// first axis. A negative axis or index counts from the end.
+// Select returns a view of the elements with index i along axis dim; the view no longer has
+// this axis. Select(0, i) is x[i] in Python. A negative dim or i counts from the end.
 func (x *Tensor) Select(dim, i int) *Tensor {
 	x.checkUsable("Select")
 	dim = x.axis("Select", dim)
@@ -77,7 +80,8 @@ func (x *Tensor) Select(dim, i int) *Tensor {
 	})
 }
 
-// Split returns views of size elements each along an axis. The last view may be smaller.
+// Split divides the tensor along axis dim and returns the parts as views. Each view has the
+// extent size along this axis; the last view may be smaller.
 func (x *Tensor) Split(size, dim int) []*Tensor {
 	x.checkUsable("Split")
 	dim = x.axis("Split", dim)
@@ -90,9 +94,9 @@ func (x *Tensor) Split(size, dim int) []*Tensor {
 	return list
 }
 
-// Chunk returns at most n views of equal size along an axis. The last view may be smaller.
-// The size is rounded up, so that fewer than n views may be enough. An axis without
-// elements has n chunks without elements.
+// Chunk divides the tensor along axis dim into at most n views of equal size and returns
+// the views. The size is rounded up, so that the last view may be smaller and fewer than n
+// views may be enough. If the axis has extent 0, Chunk returns n empty views.
 func (x *Tensor) Chunk(n, dim int) (list []*Tensor) {
 	x.checkUsable("Chunk")
 	dim = x.axis("Chunk", dim)
@@ -106,14 +110,16 @@ func (x *Tensor) Chunk(n, dim int) (list []*Tensor) {
 	return list
 }
 
-// axis returns the number of an axis of the tensor. A negative dim counts from the end.
+// axis returns dim as the number of an axis from 0. A negative dim counts from the end. It
+// panics if there is no such axis. op is the name of the calling function, for errors.
 func (x *Tensor) axis(op string, dim int) int {
 	axis := normalizeIndex(dim, len(x.shape))
 	refuse(axis < 0 || axis >= len(x.shape), op, "no axis %d: %s has %d", dim, x.name, len(x.shape))
 	return axis
 }
 
-// normalizeIndex returns an index into n elements. A negative i counts from the end.
+// normalizeIndex returns i as an index from 0 into n elements. A negative i counts from the
+// end.
 func normalizeIndex(i, n int) int {
 	if i < 0 {
 		return i + n
@@ -121,13 +127,14 @@ func normalizeIndex(i, n int) int {
 	return i
 }
 
-// indexText returns the text of an index along one axis: "[:, 2:4]".
+// indexText returns the text of a Python index along axis dim, with ":" for all earlier
+// axes: "[:, 2:4]" for dim 1 and the text "2:4".
 func indexText(dim int, text string) string {
 	return "[" + strings.Repeat(":, ", dim) + text + "]"
 }
 
-// view returns a view of x with a shape. change turns each shard of x into the shard of the
-// view.
+// view returns a view of x with the given shape. change turns a shard of x into the shard
+// of the view. index is the text that is added to the name of x.
 func (x *Tensor) view(index string, shape Shape, change func(*shard)) *Tensor {
 	y := &Tensor{storage: x.storage, rank: x.rank, label: x.title() + index, shape: shape, dtype: x.dtype, levels: x.levels, viewOf: x}
 	if x.viewOf != nil {
@@ -149,15 +156,15 @@ func (x *Tensor) view(index string, shape Shape, change func(*shard)) *Tensor {
 	return y
 }
 
-// firstShard returns the first shard with elements or, if no shard has elements, the first
-// shard.
+// firstShard returns the first shard that has elements. If no shard has elements, it
+// returns the first shard.
 func (x *Tensor) firstShard() *shard {
 	return &x.shards[max(0, slices.IndexFunc(x.shards, func(s shard) bool { return s.elems > 0 }))]
 }
 
-// updateShards computes the fields of the shards that follow from their boxes, and
-// registers the tensor with its storage if it is partial. Shards without gaps lose their
-// strides.
+// updateShards computes the fields of the shards that follow from their boxes, such as the
+// size. It removes the strides of shards without gaps. If the tensor is partial,
+// updateShards registers the tensor with its storage.
 func (x *Tensor) updateShards() {
 	partial := false
 	for i := range x.shards {
@@ -176,13 +183,13 @@ func (x *Tensor) updateShards() {
 	}
 }
 
-// irregular reports whether the boxes of a tensor are not the boxes that its levels make of
-// its shape. Most slices are irregular, because their elements stay on the PEs of the
-// original tensor, and so is a tensor from EmptyLike of such a slice.
+// irregular reports whether the boxes of the tensor differ from the boxes that its levels
+// make of its shape. Most slices are irregular, because their elements stay on the PEs of
+// the original tensor. A tensor that EmptyLike makes from such a slice is irregular, too.
 func (x *Tensor) irregular() bool { return x.cuts != cuts(x.levels, x.shape) }
 
-// matchesLevels reports whether the boxes of a view are those that its levels make of its
-// shape.
+// matchesLevels reports whether the boxes of the tensor equal the boxes that its levels
+// make of its shape.
 func (x *Tensor) matchesLevels() bool {
 	for i := range x.shards {
 		h, members := wholeHolding(x.shape), countPEs(x.levels)
@@ -201,7 +208,8 @@ func (x *Tensor) matchesLevels() bool {
 	return true
 }
 
-// strides returns the distance in elements between neighbours along each axis of a shard.
+// strides returns for each axis of the shard the distance in elements between neighbours
+// along the axis.
 func (s *shard) strides() []int {
 	if s.stride != nil {
 		return s.stride
@@ -209,13 +217,14 @@ func (s *shard) strides() []int {
 	return packedStrides(s.box.extent)
 }
 
-// runs divides the shard into count runs of n consecutive elements. starts iterates over
-// the offsets of the runs, in elements from the start of the shard.
+// runs divides the shard into runs of consecutive addresses. There are count runs of n
+// elements each. starts iterates over the offsets of the runs, in elements from the start
+// of the shard.
 func (s *shard) runs() (n, count int, starts iter.Seq[int]) {
 	return runs(0, s.box.extent, s.strides())
 }
 
-// end returns the address after the last element.
+// end returns the address after the last element of the shard. d is the dtype.
 func (s *shard) end(d DType) memory.VA {
 	if s.stride == nil {
 		return s.va + memory.VA(s.bytes)
@@ -227,8 +236,8 @@ func (s *shard) end(d DType) memory.VA {
 	return s.va + memory.VA((last+1)*d.Size())
 }
 
-// narrow reduces a shard to the indices start to start+length-1 along an axis of the
-// tensor, and counts indices from start.
+// narrow reduces the shard to the indices start to start+length-1 of the tensor along an
+// axis. In the new box, index 0 is the former index start. d is the dtype.
 func (s *shard) narrow(d DType, axis, start, length int) {
 	s.stride = s.strides()
 	s.box = box{slices.Clone(s.box.start), slices.Clone(s.box.extent)}
@@ -240,8 +249,8 @@ func (s *shard) narrow(d DType, axis, start, length int) {
 	s.box.extent[axis] = max(to-first, 0)
 }
 
-// dropAxis removes an axis of extent 1 from a shard. If the shard has no elements, all
-// extents become 0.
+// dropAxis removes an axis of extent 1 from the shard. If the shard has no elements, all
+// its extents become 0.
 func (s *shard) dropAxis(axis int) {
 	has := s.box.extent[axis] > 0
 	s.box.start, s.box.extent = slices.Delete(s.box.start, axis, axis+1), slices.Delete(s.box.extent, axis, axis+1)
@@ -254,8 +263,9 @@ func (s *shard) dropAxis(axis int) {
 	}
 }
 
-// reshape changes a shard from one shape of the tensor to another with the same number of
-// elements. It reports whether the elements of the shard are a box of the new shape.
+// reshape changes the shard when the shape of its tensor changes from one shape to another
+// with the same number of elements. It reports whether that is possible: whether the
+// elements of the shard are a box of the new shape.
 //
 // The axes are divided into the smallest groups that have the same number of elements in
 // both shapes. A group that is one axis in both shapes is kept. In any other group, the
@@ -309,8 +319,9 @@ func (s *shard) reshape(from, to Shape) bool {
 	return true
 }
 
-// commonStride returns the distance between consecutive elements of a strided array. even
-// is false if the distance is not the same everywhere.
+// commonStride returns the distance between consecutive elements of a strided array with
+// the given extents and strides. even reports whether the distance is the same everywhere;
+// if not, step is 0.
 func commonStride(extent, stride []int) (step int, even bool) {
 	step, n := 1, 1 // so far the array has one element
 	for axis := len(extent) - 1; axis >= 0; axis-- {
@@ -327,8 +338,9 @@ func commonStride(extent, stride []int) (step int, even bool) {
 	return step, true
 }
 
-// boxOfRange sets start and extent to the box of a row-major array that consists of the n
-// elements from first on. It reports whether there is such a box.
+// boxOfRange finds the box that consists of the n consecutive elements from index first in
+// a row-major array with the given shape. It writes the box to start and extent, and
+// reports whether there is such a box.
 func boxOfRange(first, n int, shape, start, extent []int) bool {
 	inner := elems(shape)
 	for axis := range shape {

@@ -13,16 +13,16 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// viewModel is a view and the indices of its elements in the base tensor, in row-major
-// order.
+// viewModel is a view, with the index in the original tensor of each element of the view,
+// in row-major order.
 type viewModel struct {
 	*torch.Tensor
 	indices []int
 	shape   []int
 }
 
-// selectRange returns the elements with index start to start+length-1 along an axis, as
-// NumPy would.
+// selectRange returns the indices of the elements start to start+length-1 along axis dim,
+// as NumPy would select them.
 func (v viewModel) selectRange(dim, start, length int) (indices []int) {
 	inner := elems(v.shape[dim+1:])
 	for i, e := range v.indices {
@@ -33,7 +33,7 @@ func (v viewModel) selectRange(dim, start, length int) (indices []int) {
 	return indices
 }
 
-// drawView draws a random view of a view.
+// drawView returns a random view of v.
 func (v viewModel) drawView(t *rapid.T) viewModel {
 	w := viewModel{shape: slices.Clone(v.shape)}
 	dims := len(v.shape)
@@ -90,6 +90,7 @@ func (v viewModel) drawView(t *rapid.T) viewModel {
 	return w
 }
 
+// divisors returns the divisors of n.
 func divisors(n int) (list []int) {
 	for d := 1; d <= n; d++ {
 		if n%d == 0 {
@@ -99,7 +100,8 @@ func divisors(n int) (list []int) {
 	return list
 }
 
-// addTen is a kernel that adds 10 to the shard of a tensor of up to four axes.
+// addTen is a kernel that adds 10 to each element of the PE's shard. The tensor has up to
+// four axes.
 func addTen(t *tl.PE, x tl.Ptr, axes int) {
 	shape := make(tl.Shape, axes)
 	for axis := range shape {
@@ -114,8 +116,8 @@ func addTen(t *tl.PE, x tl.Ptr, axes int) {
 	t.Store(x, t.Load(x, shape, tl.I32).Add(10))
 }
 
-// checkPieces makes a kernel read a random box of a view of up to two axes, and compares
-// the values.
+// checkPieces makes a kernel read a random box of v through Pieces, and checks the values.
+// v has one or two axes. values has the elements of the original tensor.
 func (v viewModel) checkPieces(r *rapid.T, l *hostedtest.Lab, values []int) {
 	height, width := 1, v.shape[len(v.shape)-1]
 	if len(v.shape) == 2 {
@@ -142,8 +144,8 @@ func (v viewModel) checkPieces(r *rapid.T, l *hostedtest.Lab, values []int) {
 }
 
 // TestAnyView checks that views of views have the same elements as in NumPy, for any layout
-// of the tensor, and that the host and kernels read and write the same memory through all
-// of them.
+// of the tensor. It also checks that the host and kernels read and write the same memory
+// through all views.
 func TestAnyView(t *testing.T) {
 	options := hostedtest.Options(t, 3)
 	split := rapid.SampledFrom([]torch.Split{torch.Replicate, torch.ColumnWise, torch.RowWise})

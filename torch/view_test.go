@@ -15,8 +15,8 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// TestViewsAsInPyTorch compares the shapes and elements of views with those of PyTorch for
-// arange(24).view(4, 6).
+// TestViewsAsInPyTorch checks that views of arange(24).view(4, 6) have the same shapes and
+// elements as in PyTorch.
 func TestViewsAsInPyTorch(t *testing.T) {
 	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	x := l.Ints(lists.Count(0, 24), torch.I32, torch.On(1), 4, 6)
@@ -68,7 +68,8 @@ func TestViewsAsInPyTorch(t *testing.T) {
 	}
 }
 
-// TestAtCountsFromTheEnd checks that negative indices of At count from the end, on any PE.
+// TestAtCountsFromTheEnd checks that negative indices of At count from the end of an axis,
+// on whichever PE the element is.
 func TestAtCountsFromTheEnd(t *testing.T) {
 	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	x := l.Ints(lists.Count(0, 15), torch.I32, torch.On(0, 1), 5, 3)
@@ -109,6 +110,8 @@ func TestShardsOfViews(t *testing.T) {
 	}
 }
 
+// TestViewMisuse checks the errors for wrong shapes, axes and indices, and for views of
+// freed tensors.
 func TestViewMisuse(t *testing.T) {
 	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	x := torch.Must(l.Zeros(torch.F32, torch.Shape{4, 6}, torch.Named("w")))
@@ -158,8 +161,8 @@ func TestViewMisuse(t *testing.T) {
 	hostedtest.Says(t, "free", y.Free(), "bias (w (tensor 1)[3:5]) [2] f32 is a view: free w (tensor 1) [4 6] f32")
 }
 
-// TestKernelsStayInViews checks that a kernel that leaves its box of a view is stopped,
-// even where the tensor has more elements.
+// TestKernelsStayInViews checks that a kernel is stopped if it accesses elements outside
+// its box of a view, even where the original tensor has elements.
 func TestKernelsStayInViews(t *testing.T) {
 	read := func(rows, cols, row, col int) func(t *tl.PE, x tl.Ptr) {
 		return func(t *tl.PE, x tl.Ptr) { t.Load(x.At(row, col), tl.Shape{rows, cols}, tl.F32) }
@@ -167,7 +170,7 @@ func TestKernelsStayInViews(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		kernel func(t *tl.PE, x tl.Ptr)
-		want   string // the error, or none
+		want   string // the error, or "" if there is none
 	}{
 		{"all", read(4, 3, 0, 0), ""},
 		{"a box", read(2, 2, 1, 1), ""},
@@ -190,8 +193,8 @@ func TestKernelsStayInViews(t *testing.T) {
 	}
 }
 
-// TestPutIntoViews checks that Put writes to the same position in a peer's shard of a slice
-// if all shards have the same gaps, and is refused otherwise.
+// TestPutIntoViews checks Put with a slice as its window. If all shards have the same gaps,
+// Put writes to the same position in the peer's shard. Otherwise Put is refused.
 func TestPutIntoViews(t *testing.T) {
 	put := func(t *tl.PE, x tl.Ptr) {
 		row := tl.Shape{1, x.Dim(1)}
@@ -208,7 +211,7 @@ func TestPutIntoViews(t *testing.T) {
 	}
 }
 
-// TestCollectivesOnViews checks collectives on slices of one tensor.
+// TestCollectivesOnViews checks the values of collectives on slices of one tensor.
 func TestCollectivesOnViews(t *testing.T) {
 	const ranks, n = 3, 5
 	for name, on := range map[string]func(r *torch.Rank, rank int) torch.Placement{
@@ -284,7 +287,8 @@ func TestCollectivesOnViews(t *testing.T) {
 	}
 }
 
-// TestProducerOfChunks checks that the pieces of a producer may be chunks of one tensor.
+// TestProducerOfChunks checks that the pieces of a producer (dist.Making) may be chunks of
+// one tensor.
 func TestProducerOfChunks(t *testing.T) {
 	l, err := hostedtest.Spawn(t, 2, func(r *torch.Rank) error {
 		x := torch.Must(r.Zeros(torch.I32, torch.Shape{7, 3}))
@@ -313,8 +317,8 @@ func TestProducerOfChunks(t *testing.T) {
 	}
 }
 
-// TestMessagesOnViews runs a halo exchange, in which every rank sends and receives slices
-// of one tensor.
+// TestMessagesOnViews checks the values of a halo exchange, in which every rank sends and
+// receives slices of one tensor.
 func TestMessagesOnViews(t *testing.T) {
 	l, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 		rank := r.Rank()
@@ -344,8 +348,8 @@ func TestMessagesOnViews(t *testing.T) {
 	}
 }
 
-// TestMessagesOnRowsOfPEs exchanges rows between the last PE of one device and the first PE
-// of another.
+// TestMessagesOnRowsOfPEs checks messages that carry rows between devices: from the last PE
+// of one device to the first PE of the next, and from one PE to two PEs.
 func TestMessagesOnRowsOfPEs(t *testing.T) {
 	l, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 		rank := r.Rank()
@@ -369,8 +373,9 @@ func TestMessagesOnRowsOfPEs(t *testing.T) {
 	}
 }
 
-// TestMessagesOnOneViewDepend checks that two ranks wait for each other if both receive
-// into a slice and then send an overlapping slice, as they would with the whole tensor.
+// TestMessagesOnOneViewDepend checks a deadlock: two ranks first receive into a slice and
+// then send an overlapping slice. The send waits for the receive, as it would with the
+// whole tensor, so that the ranks wait for each other.
 func TestMessagesOnOneViewDepend(t *testing.T) {
 	_, err := hostedtest.Spawn(t, 2, func(r *torch.Rank) error {
 		x := torch.Must(r.Zeros(torch.I32, torch.Shape{8}))
@@ -380,8 +385,8 @@ func TestMessagesOnOneViewDepend(t *testing.T) {
 }
 
 // TestOrderThroughViews checks that reads of a tensor and launches on it wait for
-// operations that write a view, and that reads of a view wait for operations that write the
-// tensor. Reads of another part do not wait.
+// operations that write a view of it, and that reads of a view wait for operations that
+// write the tensor. Reads of another part of the tensor do not wait.
 func TestOrderThroughViews(t *testing.T) {
 	o := hostedtest.Options(t, 3)
 	o.Race = true
@@ -416,8 +421,8 @@ func TestOrderThroughViews(t *testing.T) {
 	}
 }
 
-// TestAsyncWorkOnViews checks that reads of memory that an asynchronous collective writes
-// are refused through every view.
+// TestAsyncWorkOnViews checks that memory that an asynchronous collective writes cannot be
+// read before Wait, through any view.
 func TestAsyncWorkOnViews(t *testing.T) {
 	l, err := hostedtest.Spawn(t, 2, func(r *torch.Rank) error {
 		rank := r.Rank()
@@ -444,9 +449,9 @@ func TestAsyncWorkOnViews(t *testing.T) {
 	}
 }
 
-// TestLaunchesAfterWorkOnViews checks that a launch on a tensor runs after an asynchronous
-// collective on a slice of it, and that a collective on another slice runs after the
-// launch.
+// TestLaunchesAfterWorkOnViews checks that a launch on a tensor runs after an earlier
+// asynchronous collective on a slice of the tensor, and that a later collective on another
+// slice runs after the launch.
 func TestLaunchesAfterWorkOnViews(t *testing.T) {
 	o := hostedtest.Options(t, 3)
 	o.Race = true
@@ -482,7 +487,8 @@ func TestLaunchesAfterWorkOnViews(t *testing.T) {
 }
 
 // TestRowOfColumnsIsNotOnePiece checks that a collective refuses one row of a tensor that
-// is divided by columns: its parts are on several PEs, with other rows between them.
+// is divided by columns. The parts of the row are on several PEs, with parts of other rows
+// between them.
 func TestRowOfColumnsIsNotOnePiece(t *testing.T) {
 	_, err := hostedtest.Spawn(t, 2, func(r *torch.Rank) error {
 		x := torch.Must(r.FromSlice(lists.Count(0, 24), torch.I32, torch.Shape{4, 6}, torch.DPPolicy{PE: torch.ColumnWise, NumCubes: 1, NumPEs: 2}))
@@ -492,7 +498,7 @@ func TestRowOfColumnsIsNotOnePiece(t *testing.T) {
 }
 
 // TestCollectivesNeedContiguousTensors checks that collectives and messages refuse slices
-// with gaps and accept the result of Contiguous.
+// with gaps and accept the results of Contiguous for these slices.
 func TestCollectivesNeedContiguousTensors(t *testing.T) {
 	l, err := hostedtest.Spawn(t, 2, func(r *torch.Rank) error {
 		rank := r.Rank()
@@ -525,8 +531,8 @@ func TestCollectivesNeedContiguousTensors(t *testing.T) {
 	}
 }
 
-// TestViewsOfPartialTensors checks that a read of a view sums the addends of a partial
-// tensor, and that an all-reduce turns the addends of all views into copies.
+// TestViewsOfPartialTensors checks that a read of a view of a partial tensor returns the
+// sum of the addends, and that an all-reduce turns the addends of all views into copies.
 func TestViewsOfPartialTensors(t *testing.T) {
 	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	torch.OK(dist.InitProcessGroup(l.Rank, "ahbm"))
@@ -578,7 +584,7 @@ func TestViewsWithoutValues(t *testing.T) {
 }
 
 // TestCloneTakesTime checks that Clone of a slice with gaps takes as long as a kernel that
-// copies the rows.
+// copies the rows of the slice.
 func TestCloneTakesTime(t *testing.T) {
 	var took [2]torch.Time
 	for i, f := range []func(l *hostedtest.Lab, x *torch.Tensor){
@@ -600,7 +606,7 @@ func TestCloneTakesTime(t *testing.T) {
 }
 
 // TestEmptyViewsShareNoMemory checks that a view without elements shares no memory with its
-// tensor, at any position.
+// tensor, wherever in the tensor the view starts.
 func TestEmptyViewsShareNoMemory(t *testing.T) {
 	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	x := l.Ints(lists.Count(0, 21), torch.F32, torch.On(0, 1, 2), 7, 3)

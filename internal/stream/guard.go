@@ -14,10 +14,11 @@ import (
 	"github.com/kernbench/kernbench/internal/stack"
 )
 
-// runGuarded runs the machine. It gives up when the machine is stuck in a kernel, when the
-// machine does not end although its context has ended, or when this computer is about to
-// run out of memory. A loop of Go code cannot be stopped from outside: its goroutine keeps
-// running, and the machine is not used again.
+// runGuarded runs the machine and returns the error that ended it, or nil. It gives up in
+// three cases: a kernel or a rank makes no progress, the machine does not end although its
+// context has ended, or this computer is about to run out of memory. A loop of Go code
+// cannot be stopped from outside: its goroutine keeps running, and the machine is not used
+// again.
 func (s *Scheduler) runGuarded() error {
 	ctx, cancel := context.WithCancelCause(s.Context)
 	defer cancel(nil)
@@ -59,31 +60,33 @@ func (s *Scheduler) runGuarded() error {
 	}
 }
 
-// lost describes a machine whose code did not return in time. The code may return later, so
-// the machine is neither read nor changed any more.
+// lost describes a machine that was abandoned because code that runs on it did not return
+// in time. The code may return later, so the machine is neither read nor changed any more.
 type lost struct {
 	err  error
 	rank *Rank // the rank whose code did not return; nil for a kernel
 }
 
-// abandon records that the machine's code did not return, and returns err.
+// abandon records that the machine is abandoned because its code did not return, with the
+// error err. It returns err.
 func (s *Scheduler) abandon(err error) error {
 	s.lost.Store(&lost{err, s.working.Load()})
 	return err
 }
 
-// endGrace is the time within which a machine must end after its context has ended.
+// endGrace is the wall-clock time within which a machine must end after its context has
+// ended.
 const endGrace = 200 * time.Millisecond
 
-// memoryInterval is the time between two checks of this computer's memory.
+// memoryInterval is the wall-clock time between two checks of this computer's memory.
 const memoryInterval = 100 * time.Millisecond
 
-// stallChecks is the number of times that the guard checks for progress within
+// stallChecks is the number of times that runGuarded checks for progress during
 // Options.Stall.
 const stallChecks = 20
 
-// stalledLine returns the line of user code that the running kernel or worker is at, or ""
-// if it cannot be found.
+// stalledLine returns the line of user code that is running in a kernel or a worker, or ""
+// if the line cannot be found.
 func stalledLine() string {
 	buf := make([]byte, 1<<20)
 	buf = buf[:runtime.Stack(buf, true)]
@@ -96,8 +99,9 @@ func stalledLine() string {
 	return ""
 }
 
-// HostLine returns the line of host code that called package torch or torch/dist, as
-// "train.go:41": the innermost frame outside these packages and outside internal packages.
+// HostLine returns the line of host code that has called package torch or torch/dist, as
+// "train.go:41". It is the innermost frame of the stack that is outside these packages and
+// outside internal packages.
 func HostLine() string {
 	pcs := make([]uintptr, 64)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])

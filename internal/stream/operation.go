@@ -10,31 +10,38 @@ import (
 	"github.com/kernbench/kernbench/simtime"
 )
 
-// Stream is the operations of a rank that have not ended, in the order in which the rank
-// requested them. An operation begins when all earlier operations of the stream have ended,
-// except asynchronous ones that use other storages.
+// Stream is the list of a rank's operations that have not ended, in the order in which the
+// rank requested the operations. An operation begins when all earlier operations of the
+// stream have ended. It does not wait for an earlier asynchronous operation that uses other
+// storages.
 //
 // An operation that cannot proceed waits either for one other operation or for space in the
-// command queue of one stream. It is tried again when that changes: see step.
+// command queue of one stream. It is tried again when that operation has progressed or that
+// queue has space: see step.
+//
+// A stream with calls set holds no operations of a rank. It numbers the collectives of one
+// process group, which all ranks of the group call in the same order. The "order" of an
+// operation is its rank's stream or, for a collective, the stream of its group: see
+// Operation.order.
 type Stream struct {
 	ops           sequence
 	strict        sequence         // operations that all later operations wait for
-	ready         sequence         // operations to try when the stream has changed
-	blocked       sequence         // operations of this order that wait for space in command queues
+	ready         sequence         // operations that Wake has marked to be tried
+	blocked       sequence         // operations with this stream as their order that wait for space in command queues
 	blockedOrders map[*Stream]bool // orders with operations that wait for space in this stream's command queue
 	sent          int              // number of operations in the device's command queue
-	last          int32            // number of its last launch in the op log, from 1; 0 if none may be in flight
-	calls         bool             // this is the order of a group's calls; only blocked is used
+	last          int32            // number of the stream's last launch in the op log, from 1; 0 if no launch of the stream may be in flight
+	calls         bool             // whether this stream orders the collectives of a group; then only blocked is used
 }
 
-// init prepares a new stream for use.
+// init prepares the new stream s for use.
 func (s *Stream) init() {
 	s.ops.order, s.strict.order, s.ready.order, s.blocked.order = s, s, s, s
 	s.blockedOrders = map[*Stream]bool{}
 }
 
-// NewCalls returns a stream that holds the order of a group's calls, which is the same in
-// the streams of all ranks of the group.
+// NewCalls returns a stream that orders the collectives of one process group. All ranks of
+// the group call these collectives in the same order.
 func NewCalls() *Stream {
 	s := &Stream{calls: true}
 	s.init()
@@ -44,46 +51,46 @@ func NewCalls() *Stream {
 // place is the position of an operation in a stream.
 type place struct {
 	number int
-	strict bool // whether later operations of the stream wait for it; false if it is asynchronous
+	strict bool // whether later operations of the stream wait for the operation; false if it is asynchronous
 }
 
-// Operation is an action that takes simulated time: a launch, a copy or a collective. A
-// collective is in the streams of all its ranks and begins when its turn has come in each
-// of them.
+// Operation is an action that takes simulated time: a launch, a copy, a collective or a
+// message. A collective is in the streams of all its ranks and begins when its turn has
+// come in each of these streams.
 type Operation struct {
 	Name         string
-	Algorithm    string                     // of a collective, such as "ring"
-	Send         func(done sim.Event) error // sends its commands to the device ahead of its turn; may be nil
+	Algorithm    string                     // the algorithm of a collective, such as "ring"; else ""
+	Send         func(done sim.Event) error // sends the commands to the device before the turn of the operation; may be nil
 	Begin        func(done sim.Event) error // begins the operation
 	Finish       func()                     // is called when the operation has ended; may be nil
 	Run          *machine.Run               // the run in progress, if the operation is a program
 	MissingRanks []*Rank                    // ranks that have not called the operation yet
-	Message      bool                       // between two ranks: asynchronous, sent with other messages
-	// AnySource marks a receive without a given source.
+	Message      bool                       // whether it is a message between two ranks: asynchronous, sent together with other messages
+	// AnySource reports whether this is a receive that accepts a message of any rank.
 	AnySource bool
 
-	streams []*Stream // none for reads by the host, which wait only for their storage
+	streams []*Stream // the streams of the ranks that have called the operation; none for a read by the host
 	regions []*Region // in use until the operation ends
 
-	places  map[*Stream]place // of a collective of ranks, also in the order of its group's calls
-	calls   *Stream           // the order of its group's calls; nil unless it is a collective of ranks
-	partial bool              // whether some rank has not called it yet
+	places  map[*Stream]place // positions by stream; for a collective of ranks, also in the stream of its group
+	calls   *Stream           // the stream that orders the collectives of the group; nil unless this is a collective of ranks
+	partial bool              // whether at least one rank has not called the operation yet
 
-	ready      bool         // to be tried when one of its streams has changed
+	ready      bool         // whether Wake has marked the operation to be tried
 	dependents []*Operation // operations that wait for this one
 
-	batched   bool // a message that waits to be sent with others of the same instant
+	batched   bool // whether this is a message that waits to be sent with the other messages of the same instant
 	endpoints []endpoint
 
 	whole   *Operation // the operation that this one is a part of, or nil
-	carrier *Operation // of a receive that was matched to a send later: the send
-	carries *Operation // of such a send: the receive
+	carrier *Operation // for a receive that Match has matched with a send: the send; else nil
+	carries *Operation // for a send that Match has matched with a receive: the receive; else nil
 
 	timer   *sim.Timer // stops the ranks when the operation times out; nil without a timeout
 	failure error      // the error of an operation that was given up
 	state   opState
 	started bool                     // whether it has started on the machine
-	entered map[*Stream]simtime.Time // of a collective: when it reached the front of each stream
+	entered map[*Stream]simtime.Time // for a collective: when it reached the front of each stream
 	number  int                      // identifies the operation in events
 	left    int                      // number of events that are outstanding until it ends
 	waiters []*sim.Proc
@@ -99,25 +106,28 @@ const (
 	ended
 )
 
-// commandQueueLen is the number of operations of a stream that the device's command queue
-// holds. These operations are sent ahead of their turn, which hides the latency from the
-// host to the device.
+// commandQueueLen is the number of operations of one stream that fit into the device's
+// command queue. The host sends these operations before their turn, which hides the latency
+// from the host to the device.
 const commandQueueLen = 64
 
-// NewOperation returns an operation for the rank's stream.
+// NewOperation returns an operation for the rank's stream that uses the given regions.
+// Enqueue appends the operation to the stream.
 func (r *Rank) NewOperation(name string, regions ...*Region) *Operation {
 	r.refuse(name)
 	return &Operation{Name: name, streams: []*Stream{&r.stream}, places: map[*Stream]place{}, regions: regions}
 }
 
-// NewRead returns an operation that is in no stream. It waits for no other operation.
+// NewRead returns an operation that is in no stream and uses the given regions. It waits
+// for no other operation.
 func NewRead(name string, regions ...*Region) *Operation {
 	return &Operation{Name: name, regions: regions}
 }
 
-// NewShared returns an operation that several ranks call and that no rank has called yet.
-// calls is the order of the group's calls and number the operation's place in it. calls is
-// nil for messages.
+// NewShared returns an operation that ranks call with Join and that no rank has called yet.
+// For a collective under Spawn, calls is the stream of the process group's collectives, and
+// number is the operation's place in it. For a message, and in a program without Spawn,
+// calls is nil.
 func NewShared(name string, calls *Stream, number int) *Operation {
 	op := &Operation{Name: name, partial: true, entered: map[*Stream]simtime.Time{}, places: map[*Stream]place{}}
 	if calls != nil {
@@ -127,36 +137,37 @@ func NewShared(name string, calls *Stream, number int) *Operation {
 	return op
 }
 
-// NewPart returns an operation for one of the programs that the operation whole consists
-// of.
+// NewPart returns an operation for one part of the operation whole, such as one of several
+// programs on the machine. whole is nil for a part of several operations.
 func NewPart(name string, whole *Operation) *Operation { return &Operation{Name: name, whole: whole} }
 
-// refuse panics if the rank must not request an operation now.
+// refuse calls r.Refuse, which panics if the rank must not request the operation called
+// name.
 func (r *Rank) refuse(name string) {
 	if r.Refuse != nil {
 		r.Refuse(name)
 	}
 }
 
-// Expect adds one event to the events that must happen before the operation ends. Each such
-// event is posted as the event that Send and Begin receive, or counted by
+// Expect adds one to the number of events that must happen before op ends. Each of these
+// events is either the event that Send and Begin receive as done, or a call of
 // [Scheduler.Ended].
 func (op *Operation) Expect() { op.left++ }
 
-// HasEnded reports whether the operation has ended.
+// HasEnded reports whether op has ended.
 func (op *Operation) HasEnded() bool { return op.state == ended }
 
-// Failure returns the error of an operation that was given up, or nil.
+// Failure returns the error that GiveUp has recorded for op, or nil.
 func (op *Operation) Failure() error { return op.failure }
 
-// IsPartial reports whether some rank has not called the operation yet.
+// IsPartial reports whether at least one rank of op has not called op yet.
 func (op *Operation) IsPartial() bool { return op.partial }
 
-// In reports whether the operation is in the stream of a rank.
+// In reports whether op is in the stream of rank r.
 func (op *Operation) In(r *Rank) bool { return slices.Contains(op.streams, &r.stream) }
 
-// Follow puts an operation that is part of others into the streams of all ranks that call
-// one of list.
+// Follow makes op, which is a part of the operations in list, belong to the streams of all
+// ranks that call these operations.
 func (op *Operation) Follow(list ...*Operation) {
 	op.streams = nil
 	for _, m := range list {
@@ -168,7 +179,8 @@ func (op *Operation) Follow(list ...*Operation) {
 	}
 }
 
-// callerStreams returns the streams of the ranks that call the operation.
+// callerStreams returns the streams of the ranks that call op. If op is a send that was
+// matched with a receive, these include the streams of the receive.
 func (op *Operation) callerStreams() []*Stream {
 	if op.carries == nil {
 		return op.streams
@@ -176,8 +188,9 @@ func (op *Operation) callerStreams() []*Stream {
 	return slices.Concat(op.streams, op.carries.streams)
 }
 
-// Enqueue appends an operation to its stream, if it has one. Later operations of the stream
-// wait for it. If a rank has failed, the operation never begins.
+// Enqueue appends op to the rank's stream and tries to begin it. Later operations of the
+// stream wait for op. An operation from NewRead is in no stream and begins at once. After a
+// rank has failed, Enqueue does nothing, and op never begins.
 func (r *Rank) Enqueue(op *Operation) {
 	r.refuse(op.Name)
 	if r.stopping {
@@ -197,9 +210,9 @@ func (r *Rank) Enqueue(op *Operation) {
 	r.Advance(op)
 }
 
-// Join adds the rank to an operation that several ranks call. uses are the regions that the
-// rank reads or writes. For a message, part is the part of their storages that the message
-// uses, or AllParts.
+// Join records that the rank calls op, an operation of several ranks. uses lists the
+// regions that the rank reads or writes. If op is a message, part is the index of the part
+// that the message uses in each of these regions, or AllParts.
 func (r *Rank) Join(op *Operation, uses []*Region, part int) {
 	if !slices.Contains(op.streams, &r.stream) {
 		op.streams = append(op.streams, &r.stream)
@@ -220,14 +233,15 @@ func (r *Rank) Join(op *Operation, uses []*Region, part int) {
 	}
 }
 
-// Complete marks that all ranks have called the operation, so that it can be tried.
+// Complete records that all ranks have called op, so that op may begin when its streams
+// advance next.
 func (s *Scheduler) Complete(op *Operation) {
 	op.partial = false
 	s.Wake(op)
 }
 
-// MakeNoOp makes an operation do nothing when its turn comes. The operation may be in a
-// stream.
+// MakeNoOp makes op do nothing when its turn comes, and lets it begin without further
+// calls. op need not be in a stream.
 func (s *Scheduler) MakeNoOp(op *Operation) {
 	op.partial = false
 	op.Begin = func(sim.Event) error { return nil }
@@ -237,17 +251,17 @@ func (s *Scheduler) MakeNoOp(op *Operation) {
 	}
 }
 
-// Hold makes later operations of the rank wait for this one.
+// Hold makes all later operations of the rank's stream wait for op.
 func (r *Rank) Hold(op *Operation) { op.hold(&r.stream) }
 
-// place appends an operation to a stream.
+// place appends op to a stream.
 func (s *Scheduler) place(op *Operation, in *Stream) {
 	s.placements++
 	op.places[in] = place{number: s.placements}
 	in.ops.add(op)
 }
 
-// hold makes later operations of the stream wait for this one.
+// hold makes all later operations of the stream s wait for op, if op is in s.
 func (op *Operation) hold(s *Stream) {
 	if p, in := op.places[s]; in {
 		op.places[s] = place{p.number, true}
@@ -255,8 +269,9 @@ func (op *Operation) hold(s *Stream) {
 	}
 }
 
-// order returns the stream that determines which operations come before this one. For a
-// collective of ranks that is the order of the group's calls. Messages have no such stream.
+// order returns the stream whose numbering decides which operations come before op: for a
+// collective of ranks, the stream of its process group; otherwise the stream of the rank. A
+// message has no such stream; order must not be called for it.
 func (op *Operation) order() *Stream {
 	if op.calls != nil {
 		return op.calls
@@ -264,7 +279,7 @@ func (op *Operation) order() *Stream {
 	return op.streams[0]
 }
 
-// Wake marks operations to be tried when one of their streams is advanced next.
+// Wake marks the operations ops to be tried when Advance reaches one of their streams next.
 func (s *Scheduler) Wake(ops ...*Operation) {
 	for _, op := range ops {
 		if !op.ready {
@@ -276,8 +291,9 @@ func (s *Scheduler) Wake(ops ...*Operation) {
 	}
 }
 
-// Advance tries the operations that may proceed after op or its streams have changed. It
-// takes the streams of op one after another, and the operations of each stream in order.
+// Advance tries all operations in the streams of op that Wake has marked. It takes the
+// streams one after another, and the operations of each stream in order. If op is in no
+// stream, Advance tries only op.
 func (s *Scheduler) Advance(op *Operation) {
 	if len(op.streams) == 0 {
 		s.step(op)
@@ -300,7 +316,8 @@ func (s *Scheduler) Advance(op *Operation) {
 	}
 }
 
-// step moves an operation through its states as far as possible now.
+// step moves op as far as it can go now: from queued to sent to begun. If op cannot
+// proceed, step registers op with the operation or the command queue that it waits for.
 func (s *Scheduler) step(op *Operation) {
 	s.Inspections++
 	if s.err != nil || op.partial {
@@ -334,20 +351,21 @@ func (s *Scheduler) step(op *Operation) {
 	}
 }
 
-// wakeDependents wakes the operations that wait for op.
+// wakeDependents calls Wake for all operations that wait for op.
 func (s *Scheduler) wakeDependents(op *Operation) {
 	s.Wake(op.dependents...)
 	op.dependents = op.dependents[:0]
 }
 
-// SendPart sends an operation that is part of others and has no stream of its own.
+// SendPart sends the commands of op to the device. op is a part of other operations and has
+// no place in a stream.
 func (s *Scheduler) SendPart(op *Operation) error {
 	op.number = s.operations.add(op)
 	op.state = sent
 	return op.Send(s.operations.event(op))
 }
 
-// Start begins an operation.
+// Start begins op at the present instant.
 func (s *Scheduler) Start(op *Operation) {
 	op.state = begun
 	s.traceBegin(op)
@@ -359,12 +377,13 @@ func (s *Scheduler) Start(op *Operation) {
 	s.Ended(op)
 }
 
-// HoldForBatch marks a message as waiting to be sent together with other messages of the
-// same instant.
+// HoldForBatch records that op, a message, waits to be sent together with the other
+// messages of the same instant.
 func (op *Operation) HoldForBatch() { op.batched = true }
 
-// ReleaseFromBatch marks a message and the receive that it carries as sent. Operations that
-// wait for either of them may proceed.
+// ReleaseFromBatch records that op, a message, has been sent. If op is a send that was
+// matched with a receive, the receive counts as sent, too. Operations that wait for the
+// send or the receive may then proceed.
 func (s *Scheduler) ReleaseFromBatch(op *Operation) {
 	for _, end := range []*Operation{op, op.carries} {
 		if end != nil {
@@ -375,9 +394,9 @@ func (s *Scheduler) ReleaseFromBatch(op *Operation) {
 	}
 }
 
-// Carry makes a send transfer the data of a receive that it was matched with. The send
-// begins when the receive's turn has come, and the receive ends together with the send.
-// ended is called just before the receive ends.
+// Carry makes the operation send transfer the data for the operation receive, with which it
+// was matched. send begins when the turn of receive has come, and both end together. Just
+// before receive ends, Carry calls the parameter ended.
 func (s *Scheduler) Carry(send, receive *Operation, ended func()) {
 	receive.Begin = func(sim.Event) error {
 		receive.left++
@@ -395,19 +414,19 @@ func (s *Scheduler) Carry(send, receive *Operation, ended func()) {
 	s.Advance(receive)
 }
 
-// Match records that a send belongs to a receive. No other rank needs to call either of
-// them.
+// Match records that send delivers the data of receive. After that, neither operation waits
+// for a call of another rank.
 func Match(send, receive *Operation) {
 	receive.carrier, send.carries = send, receive
 	receive.MissingRanks, send.MissingRanks, receive.partial = nil, nil, false
 }
 
-// fits reports whether the command queues of all its streams have space for the operation.
+// fits reports whether the command queue of each stream of op has space for op.
 func (op *Operation) fits() bool {
 	return !slices.ContainsFunc(op.streams, func(s *Stream) bool { return s.sent >= commandQueueLen })
 }
 
-// waitForCapacity registers the operation as waiting for space in a command queue.
+// waitForCapacity registers op as waiting for space in the command queues of its streams.
 func (op *Operation) waitForCapacity() {
 	order := op.order()
 	order.blocked.add(op)
@@ -416,8 +435,9 @@ func (op *Operation) waitForCapacity() {
 	}
 }
 
-// admit wakes the next operation of an order that waits for space in the command queues, if
-// there is space. All operations of an order are in the same streams.
+// admit takes the first operation of the stream order that waits for space in command
+// queues. If the queues have space for this operation, admit wakes it. All operations of
+// one order are in the same streams, so that the others need no check.
 func (s *Scheduler) admit(order *Stream) {
 	if len(order.blocked.ops) == 0 || !order.blocked.ops[0].fits() {
 		return
@@ -431,8 +451,8 @@ func (s *Scheduler) admit(order *Stream) {
 	s.Wake(next)
 }
 
-// Failed stops the machine if err, the result of sending or beginning op, is not nil. Later
-// operations could never begin.
+// Failed stops the machine if err is not nil, because later operations could never begin.
+// err is the result of sending or beginning op.
 func (s *Scheduler) Failed(op *Operation, err error) {
 	if err != nil && s.culprit == nil {
 		s.culprit = op
@@ -440,11 +460,12 @@ func (s *Scheduler) Failed(op *Operation, err error) {
 	}
 }
 
-// Whole returns the operation that op is a part of, or op itself.
+// Whole returns the operation that op is a part of, or op itself if it is no part.
 func (op *Operation) Whole() *Operation { return cmp.Or(op.whole, op) }
 
-// enter records the current time as the time when a rank reached the collective at the
-// front of its stream, if there is one.
+// enter looks at the first operation of a stream. If it is a collective, enter records the
+// present time as the time at which the rank of the stream reached the collective, unless a
+// time is already recorded.
 func (s *Scheduler) enter(in *Stream) {
 	if len(in.ops.ops) == 0 || in.ops.ops[0].entered == nil {
 		return
@@ -454,7 +475,8 @@ func (s *Scheduler) enter(in *Stream) {
 	}
 }
 
-// Spread returns the time between the first and the last rank that reached a collective.
+// Spread returns the time from the moment when the first rank reached the collective op to
+// the moment when the last rank reached it.
 func (op *Operation) Spread() simtime.Time {
 	times := slices.Collect(maps.Values(op.entered))
 	if len(times) == 0 {
@@ -463,8 +485,8 @@ func (op *Operation) Spread() simtime.Time {
 	return slices.Max(times) - slices.Min(times)
 }
 
-// Waited returns how long the rank waited for the last other rank to reach a collective.
-// The wait starts when the rank has reached the collective, and not before since.
+// Waited returns how long rank r waited at the collective op until the last rank reached
+// the collective. It does not count time before the parameter since.
 func (op *Operation) Waited(r *Rank, since simtime.Time) simtime.Time {
 	own, ok := op.entered[&r.stream]
 	if !ok {

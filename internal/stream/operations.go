@@ -6,21 +6,22 @@ import (
 	"github.com/kernbench/kernbench/internal/sim"
 )
 
-// operations is the table of the operations that have been sent, by number. It handles the
-// events that end them.
+// operations is the table of the operations that have been sent and have not ended, by
+// number. It handles the events by which operations end.
 type operations struct {
 	s      *Scheduler
 	target sim.Target
 	all    []*Operation
 	unused []int
-	later  []func() // functions that Later has posted, in order
+	later  []func() // functions that were passed to Later and not called yet, in order
 }
 
 const (
-	evEnd   sim.Kind = iota // one of the events that an operation waits for
+	evEnd   sim.Kind = iota // one of the events that must happen before an operation ends
 	evLater                 // the first function of later is due
 )
 
+// add stores op in the table and returns the number of op.
 func (o *operations) add(op *Operation) int {
 	if n := len(o.unused); n > 0 {
 		k := o.unused[n-1]
@@ -31,13 +32,14 @@ func (o *operations) add(op *Operation) int {
 	return len(o.all) - 1
 }
 
-// event returns the event to post for each Expect of an operation.
+// event returns the event that must be posted once for each Expect of op.
 func (o *operations) event(op *Operation) sim.Event {
 	return sim.Event{Target: o.target, Arg: uint64(op.number)}
 }
 
-// Handle counts one event of an operation and ends the operation with the last one. For
-// evLater it calls the next function of later.
+// Handle handles an event. For evEnd, it counts one event of operation number arg, and ends
+// the operation with the last event that it waits for. For evLater, it calls the first
+// function of later; arg is the activity that Later was called in.
 func (o *operations) Handle(kind sim.Kind, arg uint64) {
 	if kind == evLater {
 		due := o.later[0]
@@ -55,11 +57,11 @@ func (o *operations) Handle(kind sim.Kind, arg uint64) {
 	o.s.end(op)
 }
 
-// Ended counts one of the events that an operation waits for.
+// Ended counts one of the events that op waits for, and ends op if it is the last one.
 func (s *Scheduler) Ended(op *Operation) { s.operations.Handle(evEnd, uint64(op.number)) }
 
-// end removes an operation from its streams, and lets the operations and ranks that waited
-// for it continue.
+// end marks op as ended, removes op from its streams, and lets the operations and ranks
+// that waited for op continue.
 func (s *Scheduler) end(op *Operation) {
 	op.state = ended
 	s.traceEnd(op)
@@ -97,8 +99,8 @@ func (s *Scheduler) end(op *Operation) {
 	op.places, op.dependents, op.carrier, op.carries = nil, nil, nil, nil
 }
 
-// leave removes an operation from its streams and storages, and wakes the operations that
-// wait for it.
+// leave removes op from its streams and storages, and wakes the operations that wait for
+// op.
 func (s *Scheduler) leave(op *Operation) {
 	for _, in := range op.streams {
 		if in.ops.remove(op) {
@@ -118,8 +120,8 @@ func (s *Scheduler) leave(op *Operation) {
 	s.wakeDependents(op)
 }
 
-// release ends an operation's use of its storages. It unmaps storages that were freed in
-// the meantime.
+// release records that op no longer uses its storages. If op was the last user of a storage
+// that has been freed, release unmaps the storage.
 func (s *Scheduler) release(op *Operation) {
 	for _, x := range op.regions {
 		if x.uses--; x.uses == 0 && x.freed {
@@ -128,8 +130,8 @@ func (s *Scheduler) release(op *Operation) {
 	}
 }
 
-// Starting is called when an operation starts on the machine. It returns the launches of
-// the op log that the operation comes after.
+// Starting records that op starts on the machine. It returns the numbers of the launches in
+// the op log that op must come after.
 func (s *Scheduler) Starting(op *Operation) (after []int32) {
 	if s.inFlight == 0 {
 		s.onIdle()
@@ -139,7 +141,7 @@ func (s *Scheduler) Starting(op *Operation) (after []int32) {
 	if s.Machine.Log == nil || op.Run == nil {
 		return nil
 	}
-	next := int32(len(s.Machine.Log.Launches)) // the number of the operation's own launch
+	next := int32(len(s.Machine.Log.Launches)) // the number that the launch of op will have
 	note := func(last int32, known bool) {
 		if known && !slices.Contains(after, last) {
 			after = append(after, last)
@@ -160,14 +162,15 @@ func (s *Scheduler) Starting(op *Operation) (after []int32) {
 	return after
 }
 
-// use identifies the use of a storage by the operations of a stream.
+// use identifies the operations of one stream that use one storage.
 type use struct {
 	x  *Storage
 	in *Stream
 }
 
-// onIdle is called when no operation is in flight. Everything that follows is ordered after
-// everything before, so the op log may be cleared.
+// onIdle prepares for an operation that starts while no other operation is in flight.
+// Everything that follows comes after everything before, so onIdle may clear the op log,
+// and forgets which launches used which storages.
 func (s *Scheduler) onIdle() {
 	if s.Values != nil && !s.KeepsLog && len(s.Machine.Log.Ops) > longLog {
 		if err := s.Values.Flush(); err != nil {

@@ -5,9 +5,10 @@ import (
 	"slices"
 )
 
-// awaitEarlier reports whether all operations that op waits for have reached a state. If
-// not, it makes op wait for one of them, the last one of a sequence: when that one has
-// reached the state, the earlier ones usually have, too.
+// awaitEarlier reports whether all operations that op waits for have reached the given
+// state. If not, it makes op wait for one of them: the last operation of a sequence that
+// has not reached the state. When that operation reaches the state, the earlier ones
+// usually have reached it, too.
 func (s *Scheduler) awaitEarlier(op *Operation, state opState) bool {
 	first := s.blocker(op, state)
 	if first != nil {
@@ -16,7 +17,8 @@ func (s *Scheduler) awaitEarlier(op *Operation, state opState) bool {
 	return first == nil
 }
 
-// blocker returns an operation that op waits for and that has not reached a state, or nil.
+// blocker returns an operation that op waits for and that has not reached the given state.
+// It returns nil if there is none.
 func (s *Scheduler) blocker(op *Operation, state opState) *Operation {
 	last := func(q *sequence) *Operation {
 		for i := q.countBefore(op) - 1; i >= 0; i-- {
@@ -64,7 +66,7 @@ func (s *Scheduler) blocker(op *Operation, state opState) *Operation {
 	return nil
 }
 
-// predecessors iterates over the operations of a stream that op waits for.
+// predecessors iterates over the earlier operations of the stream s that op waits for.
 func (op *Operation) predecessors(s *Stream) iter.Seq[*Operation] {
 	return func(yield func(*Operation) bool) {
 		for _, earlier := range s.ops.ops {
@@ -75,8 +77,8 @@ func (op *Operation) predecessors(s *Stream) iter.Seq[*Operation] {
 	}
 }
 
-// shares reports whether two operations use the same storage. For two messages, it reports
-// whether they use the same memory.
+// shares reports whether op and other use the same storage. If both are messages, it
+// reports whether they may use the same memory.
 func (op *Operation) shares(other *Operation) bool {
 	if !op.Message || !other.Message {
 		for _, x := range other.regions {

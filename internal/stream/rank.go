@@ -16,26 +16,26 @@ type Rank struct {
 	// Refuse, unless nil, is called before the rank requests an operation, with the
 	// operation's name. It panics if the rank must not request the operation.
 	Refuse func(name string)
-	State  any  // what package dist stores for the rank
+	State  any  // data that package dist stores for the rank
 	Over   bool // whether the Spawn of the rank has returned
 
 	stream   Stream
 	proc     *sim.Proc  // nil for the program itself
 	waits    *Operation // the operation that the rank waits for, or nil
-	handles  []*Handle  // handles that the rank may not have waited for
+	handles  []*Handle  // handles of operations; all that the rank has not waited for are here
 	begun    bool
 	returned bool
-	fault    error // the rank's own error, not one of another rank
+	fault    error // the error with which this rank failed; nil if another rank failed
 }
 
-// newRank returns a rank with an empty stream.
+// newRank returns a rank with the given number and an empty stream.
 func (s *Scheduler) newRank(number int) *Rank {
 	r := &Rank{Scheduler: s, Number: number}
 	r.stream.init()
 	return r
 }
 
-// String returns "rank 3", or "the program" outside Spawn.
+// String returns "rank 3" for a rank of Spawn, and "the program" for the program itself.
 func (r *Rank) String() string {
 	if r.proc == nil {
 		return "the program"
@@ -43,21 +43,22 @@ func (r *Rank) String() string {
 	return fmt.Sprintf("rank %d", r.Number)
 }
 
-// Spawned reports whether Spawn runs the rank.
+// Spawned reports whether r is a rank of Spawn, not the program itself.
 func (r *Rank) Spawned() bool { return r.proc != nil }
 
-// Stopped reports whether the rank was stopped because another rank has failed.
+// Stopped reports whether r was stopped because another rank has failed.
 func (r *Rank) Stopped() bool { return r.proc != nil && r.proc.Cancelled() }
 
-// Fault is the failure of a rank.
+// Fault is the error with which a rank failed.
 type Fault struct {
 	Rank int
 	Err  error
 }
 
-// Spawn runs a function for each of n ranks, concurrently on the simulated clock. It waits
-// for all ranks and for everything that they requested. It returns the faults of the ranks
-// that failed, or else the error that ended the machine.
+// Spawn calls run for each of n ranks. The calls run concurrently on the simulated clock.
+// Spawn waits until all of them have returned and all operations that they requested have
+// ended. It returns the faults of the ranks that failed. If no rank failed, err is the
+// error that ended the machine, or nil.
 func (s *Scheduler) Spawn(n int, run func(r *Rank) error) (faults []Fault, err error) {
 	own := s.World // the world of the program itself
 	s.World, s.ranks = nil, nil
@@ -86,7 +87,8 @@ func (s *Scheduler) Spawn(n int, run func(r *Rank) error) (faults []Fault, err e
 	return faults, err
 }
 
-// work runs the code of a rank. If the code fails, work stops the other ranks.
+// work calls run, the code of the rank, in the coroutine p. If run fails, work stops the
+// other ranks.
 func (r *Rank) work(p *sim.Proc, run func(*Rank) error) {
 	p.Where = HostLine
 	r.begun = true
@@ -94,7 +96,7 @@ func (r *Rank) work(p *sim.Proc, run func(*Rank) error) {
 	r.resume(r)
 	defer func() {
 		r.resume(nil)
-		if p.Cancelled() { // ignore panics of its deferred calls
+		if p.Cancelled() { // ignore panics of the rank's deferred calls
 			recover()
 			return
 		}
@@ -116,29 +118,31 @@ func (r *Rank) work(p *sim.Proc, run func(*Rank) error) {
 	}
 }
 
-// resume records that the code of r runs from now on, or the machine if r is nil.
+// resume records whose code runs from now on: that of rank r, or the machine if r is nil.
 func (s *Scheduler) resume(r *Rank) {
 	s.current = r
 	s.working.Store(r)
 }
 
-// park lets other ranks and the machine run until an operation has ended. It does not
-// return if another rank has failed.
+// park lets the other ranks and the machine run until op has ended. It does not return if
+// another rank has failed.
 func (r *Rank) park(op *Operation) {
 	if r.stopping {
 		r.proc.Cancel()
 	}
 	r.waits = op
 	r.resume(nil)
-	defer r.resume(r) // also if the rank is stopped there
+	defer r.resume(r) // also if the rank is stopped while it is parked
 	r.proc.Park((*opWait)(op))
 	r.traceResume(r.proc)
 	r.waits = nil
 }
 
-// opWait describes the operation that a rank waits for, in reports of deadlocks.
+// opWait is an operation that a rank waits for. Its methods describe the wait in reports of
+// deadlocks.
 type opWait Operation
 
+// String returns the name of the operation and the ranks that have not called it.
 func (o *opWait) String() string {
 	if len(o.MissingRanks) == 0 {
 		return o.Name
@@ -146,7 +150,7 @@ func (o *opWait) String() string {
 	return fmt.Sprintf("%s, which %s not called", o.Name, RanksDo((*Operation)(o).Missing(), "has", "have"))
 }
 
-// HeldBy returns a rank that must call the operation first, or nil.
+// HeldBy returns the coroutine of a rank that has not called the operation yet, or nil.
 func (o *opWait) HeldBy() *sim.Proc {
 	for _, r := range o.MissingRanks {
 		if !r.returned {
@@ -156,8 +160,8 @@ func (o *opWait) HeldBy() *sim.Proc {
 	return nil
 }
 
-// abort stops all ranks that wait, and removes operations that have not begun. Ranks that
-// can continue at the present instant are stopped when they wait next.
+// abort stops all ranks that wait, and removes operations that have not begun. A rank that
+// can continue at the present instant is stopped when it waits next.
 func (s *Scheduler) abort() {
 	running := s.current
 	s.stopping = true
@@ -170,8 +174,8 @@ func (s *Scheduler) abort() {
 	s.withdraw(queued)
 }
 
-// FailRanks stops all ranks of Spawn, except the running one, and records err as the error
-// of the ranks in numbers.
+// FailRanks stops all ranks of Spawn except the running one. It records err as the error of
+// the ranks with the given numbers.
 func (s *Scheduler) FailRanks(numbers []int, err error) {
 	for _, number := range numbers {
 		s.ranks[number].fault = err
@@ -179,17 +183,17 @@ func (s *Scheduler) FailRanks(numbers []int, err error) {
 	s.abort()
 }
 
-// Cancel ends the code of the rank, which must be running. It does not return.
+// Cancel ends the code of r, which must be the running rank. It does not return.
 func (r *Rank) Cancel() { r.proc.Cancel() }
 
-// runnable reports whether a rank that is not running can continue at the present instant:
-// it has not begun, or the operation that it waited for has ended or failed.
+// runnable reports whether r, which is not running, can continue at the present instant: it
+// has not begun, or the operation that it waits for has ended or failed.
 func (r *Rank) runnable() bool {
 	return !r.begun || r.waits != nil && (r.waits.state == ended || r.waits.failure != nil)
 }
 
-// withdraw removes the operations that have not gone beyond a state from the streams of the
-// ranks.
+// withdraw removes from the streams of the ranks all operations whose state is state or an
+// earlier one.
 func (s *Scheduler) withdraw(state opState) {
 	for _, r := range s.ranks {
 		for _, op := range slices.Clone(r.stream.ops.ops) {
@@ -203,9 +207,10 @@ func (s *Scheduler) withdraw(state opState) {
 	}
 }
 
-// collectFaults returns the faults of a Spawn: ranks that failed or whose kernels failed.
-// If there are none, it returns the ranks that returned while others wait for them, or that
-// wait for each other. Without any fault it returns the error that ended the machine.
+// collectFaults returns the faults of a Spawn. end is the error that ended the machine, or
+// nil. The faults are the errors of ranks that failed or whose kernels failed. If there are
+// none, they are the errors of ranks that returned while other ranks wait for them, or of
+// ranks that wait for each other. If there is no fault at all, err is end.
 func (s *Scheduler) collectFaults(end error) (faults []Fault, err error) {
 	blame := func(r *Rank, err error) { faults = append(faults, Fault{r.Number, err}) }
 	for _, r := range s.ranks {

@@ -21,48 +21,49 @@ type Options struct {
 	Context  context.Context // when it is done, the run ends
 	Machine  *machine.Machine
 	Data     bool          // whether values are computed
-	Threads  int           // threads that compute values
-	KeepsLog bool          // whether the whole op log is kept, not only what the values need
-	Stall    time.Duration // how long, in wall-clock time, code may run without an operation
+	Threads  int           // number of threads that compute values
+	KeepsLog bool          // whether the whole op log is kept, not only the part that is needed to compute values
+	Stall    time.Duration // how long, in wall-clock time, a rank or kernel may run without requesting an operation
 
-	// Misuse returns the error for a mistake in the use of an operation.
+	// Misuse returns the error for a mistake in the use of the operation op; text describes
+	// the mistake.
 	Misuse func(op, text string) error
-	// Recovered returns the error for a value that host code has panicked with.
+	// Recovered returns the error for the value with which host code has panicked.
 	Recovered func(value any) error
-	// Stalled returns the error for code that has run too long at a line: the code of a
-	// rank or, if rank is false, a kernel.
+	// Stalled returns the error for code that has run too long at the given line. The code is
+	// that of a rank or, if rank is false, a kernel.
 	Stalled func(rank bool, line string) error
 }
 
-// Scheduler holds the operations of a machine and the ranks that request them.
+// Scheduler holds the operations of a machine and the ranks that request the operations.
 type Scheduler struct {
 	Options
 	Values      *exec.Executor // computes the values of the op log; nil if no values are computed
-	World       any            // what package dist stores for a set of ranks: the program, or the ranks of a Spawn
-	State       any            // what package dist stores for the machine
-	Inspections int            // operations inspected to find those that can proceed: the cost of scheduling
+	World       any            // data that package dist stores for a set of ranks: for the program itself, or for the ranks of a Spawn
+	State       any            // data that package dist stores for the machine
+	Inspections int            // number of operations inspected to find the ones that can proceed: the cost of scheduling
 
 	main       *Rank   // the program itself
 	ranks      []*Rank // the ranks of Spawn, by number
 	current    *Rank   // the rank whose code runs; nil while the machine runs
-	stopping   bool    // whether a rank has failed, so that the others are stopped where they wait
+	stopping   bool    // whether a rank has failed, so that the other ranks are stopped where they wait
 	operations operations
-	inFlight   int           // operations that have started on the machine and not ended
-	lastUse    map[use]int32 // the last launch of the op log, for uses that may be in flight
+	inFlight   int           // number of operations that have started on the machine and not ended
+	lastUse    map[use]int32 // the number of the last launch in the op log for each use that may be in flight
 	awaited    *Operation    // the operation that the program itself waits for
-	placements int           // operations placed in streams so far
+	placements int           // number of operations placed in streams so far
 	culprit    *Operation    // the operation that could not be sent or begun
-	timedWaits int           // waits with a timeout that are in progress
+	timedWaits int           // number of waits with a timeout that are in progress
 	makespan   simtime.Time  // the end of the last operation
 	last       sim.Mark      // the activity that ended the last operation, in traces
 	timeoutErr error         // the error of a timeout that ended the machine
 
 	working atomic.Pointer[Rank] // the rank whose code runs, for the guard
-	lost    atomic.Pointer[lost] // not nil if some code has not returned
+	lost    atomic.Pointer[lost] // not nil if the machine was abandoned
 	err     error
 }
 
-// New returns a scheduler for a new machine.
+// New returns a scheduler. The machine in the options must be a new one.
 func New(o Options) *Scheduler {
 	s := &Scheduler{Options: o, lastUse: map[use]int32{}}
 	s.main = s.newRank(0)
@@ -75,7 +76,8 @@ func New(o Options) *Scheduler {
 	return s
 }
 
-// startExecutor makes an executor that computes the values of the op log from its start.
+// startExecutor sets s.Values to a new executor, which computes the values of the op log
+// from the start of the log.
 func (s *Scheduler) startExecutor() {
 	m := s.Machine
 	s.Values = exec.New(m.Log, func(space oplog.Space) *memory.Store {
@@ -88,28 +90,29 @@ func (s *Scheduler) startExecutor() {
 	m.Data = s.Values
 }
 
-// longLog is the number of operations after which an op log that is not kept is cleared, so
-// that a long program needs no more memory than a short one.
+// longLog is the number of operations in the op log after which the log is cleared, unless
+// Options.KeepsLog is set. A long program then needs no more memory than a short one.
 const longLog = 1 << 16
 
-// Main returns the rank of the program itself.
+// Main returns the rank that stands for the program itself.
 func (s *Scheduler) Main() *Rank { return s.main }
 
-// Ranks returns the ranks of Spawn by number, while Spawn runs.
+// Ranks returns the ranks of Spawn in the order of their numbers, or nil if Spawn does not
+// run.
 func (s *Scheduler) Ranks() []*Rank { return s.ranks }
 
 // Current returns the rank whose code runs, or nil while the machine runs.
 func (s *Scheduler) Current() *Rank { return s.current }
 
-// Stopping reports whether a rank of Spawn has failed. Operations that other ranks request
-// then never begin.
+// Stopping reports whether a rank of Spawn has failed. Operations that ranks request
+// afterwards never begin.
 func (s *Scheduler) Stopping() bool { return s.stopping }
 
-// Lost reports whether code of the machine has not returned, so that the machine cannot be
-// used.
+// Lost reports whether the machine was abandoned because code that runs on it did not
+// return in time. Such a machine cannot be used.
 func (s *Scheduler) Lost() bool { return s.lost.Load() != nil }
 
-// Now returns the simulated time.
+// Now returns the present simulated time.
 func (s *Scheduler) Now() simtime.Time { return s.Machine.Engine.Now() }
 
 // Err returns the error that ended the machine, or nil while the machine can be used.
@@ -120,7 +123,8 @@ func (s *Scheduler) Err() error {
 	return s.err
 }
 
-// Begin checks that the rank may request the operation called name.
+// Begin checks that r may request the operation called name. It returns an error if the
+// machine has ended or r was stopped. It panics if code other than that of r calls it.
 func (r *Rank) Begin(name string) error {
 	if l := r.lost.Load(); l != nil {
 		return fmt.Errorf("%s: the machine has ended before: %w", name, l.err)
@@ -139,22 +143,23 @@ func (r *Rank) Begin(name string) error {
 	return nil
 }
 
-// ForbidOperations calls f. While f runs, ranks must not request operations: Begin panics.
+// ForbidOperations calls f. If a rank requests an operation while f runs, Begin panics.
 func (s *Scheduler) ForbidOperations(f func()) {
 	defer func(r *Rank) { s.current = r }(s.current)
 	s.current = nil
 	f()
 }
 
-// Close ends what is still running. A kernel in an endless loop of Go code cannot be ended.
+// Close ends all kernels and ranks that still run. It cannot end an endless loop of Go
+// code.
 func (s *Scheduler) Close() {
 	if !s.Lost() {
 		s.Machine.Close()
 	}
 }
 
-// run runs the machine until nothing is left to do, or the operation that the program waits
-// for has ended.
+// run runs the machine until no event is left, or until the operation that the program
+// itself waits for has ended.
 func (s *Scheduler) run() error {
 	s.current = nil
 	err := s.runGuarded()
@@ -168,7 +173,7 @@ func (s *Scheduler) run() error {
 	return s.err
 }
 
-// Flush computes the values of everything that has run so far.
+// Flush computes the values of all operations that have run so far.
 func (s *Scheduler) Flush() error {
 	if err := s.Values.Flush(); err != nil && s.err == nil {
 		s.err = err
@@ -176,15 +181,14 @@ func (s *Scheduler) Flush() error {
 	return s.err
 }
 
-// Later calls f at the present instant, after all ranks have done their work of that
-// instant.
+// Later calls f at the present simulated time, after all ranks have run at this time.
 func (s *Scheduler) Later(f func()) {
 	s.operations.later = append(s.operations.later, f)
 	s.Machine.Engine.Post(s.Now(), sim.Event{Target: s.operations.target, Kind: evLater, Arg: uint64(s.Machine.Engine.By)})
 }
 
-// unwrap returns the *tl.Error that a kernel was stopped with, without the stack, because
-// it says itself where that was. It returns any other error unchanged.
+// unwrap returns the *tl.Error in err if there is one: an error of a kernel, which already
+// names its source line, so that the stack is left out. Otherwise unwrap returns err.
 func unwrap(err error) error {
 	if wrong, ok := errors.AsType[*tl.Error](err); ok {
 		return wrong

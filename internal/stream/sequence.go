@@ -5,8 +5,9 @@ import (
 	"sort"
 )
 
-// sequence is a list of operations that have not ended, ordered by their places in one
-// stream or in the calls of one group.
+// sequence is a list of operations that have not ended. The list is sorted by the places of
+// the operations in one stream: the stream of a rank, or the one that orders the
+// collectives of a group.
 //
 // An operation is checked against sequences each time it is tried, not once when it is
 // added: ranks that join a collective may bring storages that change what other operations
@@ -16,7 +17,7 @@ type sequence struct {
 	ops   []*Operation
 }
 
-// search returns the number of operations whose place numbers are less than place.
+// search returns the number of operations in q whose place number is less than place.
 func (q *sequence) search(place int) int {
 	switch n := len(q.ops); {
 	case n == 0 || q.ops[0].places[q.order].number >= place:
@@ -27,14 +28,14 @@ func (q *sequence) search(place int) int {
 	return sort.Search(len(q.ops), func(i int) bool { return q.ops[i].places[q.order].number >= place })
 }
 
-// add inserts an operation at its place, unless it is already there.
+// add inserts op at its place, unless op is already in q.
 func (q *sequence) add(op *Operation) {
 	if i := q.search(op.places[q.order].number); i == len(q.ops) || q.ops[i] != op {
 		q.ops = slices.Insert(q.ops, i, op)
 	}
 }
 
-// remove removes an operation and reports whether it was there.
+// remove removes op from q and reports whether op was in q.
 func (q *sequence) remove(op *Operation) bool {
 	i := q.search(op.places[q.order].number)
 	switch {
@@ -49,10 +50,11 @@ func (q *sequence) remove(op *Operation) bool {
 	return true
 }
 
-// countBefore returns the number of operations of q that come before op. In the same stream
-// or group, places decide. An operation of another group comes before op if it does so in a
-// stream of both. The calls of a group have the same order in all streams, so these
-// operations are the first ones of the sequence.
+// countBefore returns the number of operations of q that come before op. If op has a place
+// in q's stream, place numbers decide. Otherwise, if q holds the collectives of another
+// group, a collective comes before op if it is earlier in a stream that both are in. The
+// collectives of a group have the same order in all streams, so the ones before op are at
+// the front of q.
 func (q *sequence) countBefore(op *Operation) int {
 	p, in := op.places[q.order]
 	switch {
@@ -64,7 +66,7 @@ func (q *sequence) countBefore(op *Operation) int {
 	return sort.Search(len(q.ops), func(i int) bool { return !op.follows(q.ops[i]) })
 }
 
-// follows reports whether op comes after another operation in any stream.
+// follows reports whether op comes after other in a stream that both are in.
 func (op *Operation) follows(other *Operation) bool {
 	return slices.ContainsFunc(other.streams, func(s *Stream) bool {
 		p, in := op.places[s]

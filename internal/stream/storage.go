@@ -2,24 +2,27 @@ package stream
 
 import "slices"
 
-// Storage is memory that operations use. It orders the operations that use it.
+// Storage is memory that operations use. Operations that use the same storage run one after
+// another.
 type Storage struct {
 	freed bool
 	unmap func() error // returns the memory to the machine
 
 	uses   int        // number of operations that use it and have not ended
-	users  users      // these operations
-	marked *Operation // scratch of shares: the last operation that was found to use this storage
+	users  users      // the operations that use it and have not ended
+	marked *Operation // the last operation that the method shares has found to use this storage
 	writes []write
 }
 
-// NewStorage returns a storage. unmap returns its memory to the machine.
+// NewStorage returns a storage. The function unmap returns the memory of the storage to the
+// machine.
 func NewStorage(unmap func() error) *Storage { return &Storage{unmap: unmap} }
 
-// Freed reports whether the storage has been freed.
+// Freed reports whether Free has been called.
 func (x *Storage) Freed() bool { return x.freed }
 
-// Free returns the memory to the machine when the last operation that uses it has ended.
+// Free returns the memory to the machine: now, or when the last operation that uses the
+// storage has ended.
 func (x *Storage) Free() error {
 	x.freed = true
 	if x.uses > 0 {
@@ -28,18 +31,20 @@ func (x *Storage) Free() error {
 	return x.unmap()
 }
 
-// Region is a part of a storage: a range of addresses in each of the storage's parts.
+// Region is a range of addresses in each part of a storage. A storage has one part for each
+// shard of its tensor.
 type Region struct {
 	*Storage
 	Parts  []Range
 	Entire bool // whether the region is the whole storage
 }
 
-// Range is the addresses from From up to, but not including, To.
+// Range is a range of addresses: it starts at From and ends before To.
 type Range struct{ From, To int64 }
 
-// Overlaps reports whether two regions may share memory: whether their address ranges
-// overlap in some part.
+// Overlaps reports whether x and y may share memory: whether both are regions of the same
+// storage and their address ranges overlap in at least one part. A region always overlaps
+// itself, even an empty one.
 func (x *Region) Overlaps(y *Region) bool {
 	if x.Storage != y.Storage {
 		return false
@@ -52,7 +57,8 @@ func (x *Region) Overlaps(y *Region) bool {
 	return x == y
 }
 
-// overlapsAt reports whether two regions of the same storage overlap in part i.
+// overlapsAt reports whether the address ranges of x and y overlap in part i. x and y are
+// regions of the same storage.
 func (x *Region) overlapsAt(y *Region, i int) bool {
 	a, b := x.Parts[i], y.Parts[i]
 	return a.From < a.To && b.From < b.To && a.From < b.To && b.From < a.To
@@ -65,16 +71,17 @@ type write struct {
 	handle *Handle // the handle of the last collective, whether waited for or not; nil if none
 }
 
-// pending reports whether a read may have to wait for the write, or must be refused because
-// the rank has not waited for the collective.
+// pending reports whether a read must take the write into account: the operation has not
+// ended, or it is a collective that the rank has not waited for. A read waits for the
+// former and is refused for the latter.
 func (w *write) pending() bool {
 	return w.op.state != ended || w.handle != nil && !w.handle.Waited
 }
 
-// Wrote records that op writes the region. handle is the handle of a collective, or nil.
-// The write replaces earlier writes of regions that it covers, because operations on the
-// same storage run one after another. A launch does not replace a collective that has not
-// been waited for.
+// Wrote records that op writes the region. handle is the handle of op if op is a
+// collective, or else nil. The record replaces those of earlier writes to memory that op
+// overwrites, because operations on the same storage run one after another. If such an
+// earlier write was a collective that has not been waited for, its handle is kept.
 func (x *Region) Wrote(op *Operation, handle *Handle) {
 	last := write{x, op, handle}
 	x.writes = slices.DeleteFunc(x.writes, func(w write) bool {
@@ -87,8 +94,8 @@ func (x *Region) Wrote(op *Operation, handle *Handle) {
 	x.writes = append(x.writes, last)
 }
 
-// Writing returns the operations that a read of the region waits for. unwaited is a
-// collective among them that has not been waited for, or nil.
+// Writing returns list, the operations that a read of the region must wait for. unwaited is
+// the first collective that writes the region and that the rank has not waited for, or nil.
 func (x *Region) Writing() (list []*Operation, unwaited *Operation) {
 	for _, w := range x.writes {
 		if !w.pending() || !w.x.Overlaps(x) {
@@ -103,16 +110,16 @@ func (x *Region) Writing() (list []*Operation, unwaited *Operation) {
 }
 
 // endpoint is the memory at one end of a message: a region or, in a program without Spawn,
-// one part of it.
+// one part of a region.
 type endpoint struct {
 	*Region
 	part int // the index of the part, or AllParts
 }
 
-// AllParts is the part of an endpoint that includes all parts of the region.
+// AllParts, as the part of an endpoint, stands for all parts of the region.
 const AllParts = -1
 
-// overlaps reports whether two endpoints may share memory.
+// overlaps reports whether the endpoints t and other may share memory.
 func (t endpoint) overlaps(other endpoint) bool {
 	switch {
 	case t.Storage != other.Storage || t.part != other.part:
@@ -123,28 +130,29 @@ func (t endpoint) overlaps(other endpoint) bool {
 	return t.Region == other.Region || t.overlapsAt(other.Region, t.part)
 }
 
-// users is the operations on a storage that have not ended. The operations of one sequence
-// wait for each other. Operations of different sequences wait for each other too, unless
-// both are messages. A collective of ranks is in only one sequence, not in one for each of
-// its streams, because it may have a thousand streams.
+// users holds the operations that use a storage and have not ended, in sequences. The
+// operations of one sequence wait for each other. Operations of different sequences wait
+// for each other too, unless both are messages. A collective of ranks is in one sequence
+// only, not in one for each of its streams, because it may have a thousand streams.
 type users struct {
 	whole    []*sequence                      // launches and copies by stream, collectives of ranks by group
 	messages map[endpointKey][]*endpointUsers // by stream and part of the storage
 }
 
-// endpointKey identifies a part of a storage that the messages of one stream use.
+// endpointKey identifies the messages of one stream that use one part of a storage.
 type endpointKey struct {
 	stream *Stream
 	part   int
 }
 
-// endpointUsers is the messages of an endpointKey that start or end at one endpoint.
+// endpointUsers is the list of the messages of an endpointKey that start or end at the same
+// endpoint.
 type endpointUsers struct {
 	sequence
 	endpoint
 }
 
-// add records an operation that is not a message.
+// add records that op, which is not a message, uses the storage.
 func (u *users) add(op *Operation) {
 	order := op.order()
 	i := slices.IndexFunc(u.whole, func(q *sequence) bool { return q.order == order })
@@ -154,8 +162,8 @@ func (u *users) add(op *Operation) {
 	u.whole[i].add(op)
 }
 
-// addMessage records a message with an endpoint, in all streams that the message is in so
-// far.
+// addMessage records that op, a message, uses the endpoint t. It records op for each stream
+// that op is in so far.
 func (u *users) addMessage(op *Operation, t endpoint) {
 	if u.messages == nil {
 		u.messages = map[endpointKey][]*endpointUsers{}
@@ -171,12 +179,12 @@ func (u *users) addMessage(op *Operation, t endpoint) {
 	}
 }
 
-// remove removes an operation that is not a message.
+// remove removes op, which is not a message.
 func (u *users) remove(op *Operation) {
 	u.whole = slices.DeleteFunc(u.whole, func(q *sequence) bool { return q.remove(op) && len(q.ops) == 0 })
 }
 
-// removeMessage removes a message.
+// removeMessage removes op, a message with the endpoint t.
 func (u *users) removeMessage(op *Operation, t endpoint) {
 	for _, s := range op.streams {
 		at := endpointKey{s, t.part}

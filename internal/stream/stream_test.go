@@ -14,12 +14,14 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// clock is a scheduler whose operations let time pass and record when they begin.
+// clock is a scheduler for tests. Its operations take a given time and do nothing else;
+// clock records by name when each operation began.
 type clock struct {
 	*Scheduler
 	began map[string]simtime.Time
 }
 
+// newClock returns a clock with a new machine of the preset "default".
 func newClock(t *testing.T) *clock {
 	t.Helper()
 	spec, err := topology.Preset("default")
@@ -39,7 +41,7 @@ func newClock(t *testing.T) *clock {
 	return &clock{s, map[string]simtime.Time{}}
 }
 
-// setDuration makes an operation take ns nanoseconds.
+// setDuration makes op take ns nanoseconds and record when it begins. It returns op.
 func (c *clock) setDuration(op *Operation, ns simtime.Time) *Operation {
 	op.Begin = func(done sim.Event) error {
 		c.began[op.Name] = c.Now()
@@ -50,15 +52,16 @@ func (c *clock) setDuration(op *Operation, ns simtime.Time) *Operation {
 	return op
 }
 
-// enqueue puts an operation of ns nanoseconds into the stream of a rank.
+// enqueue puts a new operation of ns nanoseconds into the stream of rank r and returns the
+// operation.
 func (c *clock) enqueue(r *Rank, name string, ns simtime.Time, regions ...*Region) *Operation {
 	op := c.setDuration(r.NewOperation(name, regions...), ns)
 	r.Enqueue(op)
 	return op
 }
 
-// join adds a rank to an operation that several ranks call. The last rank completes the
-// operation.
+// join records that rank r calls op and uses regions. The call of the last rank lets op
+// begin. join returns a handle for op.
 func (c *clock) join(r *Rank, op *Operation, regions ...*Region) *Handle {
 	op.MissingRanks = slices.DeleteFunc(op.MissingRanks, func(other *Rank) bool { return other == r })
 	r.Join(op, regions, AllParts)
@@ -70,7 +73,8 @@ func (c *clock) join(r *Rank, op *Operation, regions ...*Region) *Handle {
 	return h
 }
 
-// checkBegan compares the times at which operations began, in nanoseconds.
+// checkBegan checks that each operation named in want began at the given time in
+// nanoseconds.
 func (c *clock) checkBegan(t *testing.T, want map[string]simtime.Time) {
 	t.Helper()
 	for name, ns := range want {
@@ -80,12 +84,13 @@ func (c *clock) checkBegan(t *testing.T, want map[string]simtime.Time) {
 	}
 }
 
+// region returns a region that covers a whole new storage with the given address ranges.
 func region(parts ...Range) *Region {
 	return &Region{Storage: NewStorage(func() error { return nil }), Parts: parts, Entire: true}
 }
 
-// TestStreams checks when operations of two ranks begin. One operation is shared by both
-// ranks and asynchronous: later operations wait for it only if they use its storage.
+// TestStreams checks when operations of two ranks begin. Both ranks call one asynchronous
+// operation. Later operations wait for it only if they use its storage.
 func TestStreams(t *testing.T) {
 	c := newClock(t)
 	x, y := region(Range{0, 8}), region(Range{8, 16})
@@ -119,8 +124,9 @@ func TestStreams(t *testing.T) {
 	c.checkBegan(t, map[string]simtime.Time{"first": 0, "second": 5, "other": 0, "both": 20, "independent": 11, "other storage": 20, "same storage": 27})
 }
 
-// TestBlame checks which ranks are blamed when a rank returns without an operation that
-// another rank waits for, when ranks wait for each other, and when an operation times out.
+// TestBlame checks which ranks get which error in three cases: a rank returns without
+// calling an operation that another rank waits for, two ranks wait for each other, and an
+// operation times out.
 func TestBlame(t *testing.T) {
 	for name, tt := range map[string]struct {
 		run  func(c *clock, r *Rank, a, b *Operation) error
@@ -167,8 +173,8 @@ func TestBlame(t *testing.T) {
 	}
 }
 
-// TestRegions compares regions of one storage, and the operations that a read of each
-// region waits for.
+// TestRegions checks which regions of a storage overlap, and which operations a read of a
+// region must wait for after several writes.
 func TestRegions(t *testing.T) {
 	whole := region(Range{0, 8}, Range{8, 16})
 	part := func(parts ...Range) *Region { return &Region{Storage: whole.Storage, Parts: parts} }

@@ -10,9 +10,11 @@ import (
 	"github.com/kernbench/kernbench/internal/sim"
 )
 
-// blameStuck finds the ranks to blame when no requested operation can make progress: ranks
-// that returned without a call that others wait for; else ranks that wait for each other;
-// else ranks whose kernels are in the deadlock d.
+// blameStuck calls blame for each rank that keeps the requested operations from making
+// progress, with the error of the rank. These are the ranks that returned without a call
+// that other ranks wait for. If there are none, they are the ranks that wait for each
+// other. If there are none of these either and d is not nil, they are the ranks whose
+// kernels take part in the deadlock d.
 func (s *Scheduler) blameStuck(blame func(*Rank, error), d *sim.Deadlock) {
 	found := false
 	each := func(fault func(*Rank) error) {
@@ -36,13 +38,13 @@ func (s *Scheduler) blameStuck(blame func(*Rank, error), d *sim.Deadlock) {
 	}
 }
 
-// busy reports whether an operation of the rank has begun and not ended.
+// busy reports whether an operation of w has begun and not ended.
 func (w *Rank) busy() bool {
 	return slices.ContainsFunc(w.stream.ops.ops, func(op *Operation) bool { return op.state == begun })
 }
 
-// returnedEarly returns an error if the rank has returned without calling an operation that
-// other ranks have called.
+// returnedEarly returns an error if rank w has returned without calling an operation that
+// other ranks have called. Otherwise it returns nil.
 func (s *Scheduler) returnedEarly(w *Rank) error {
 	if !w.returned {
 		return nil
@@ -57,15 +59,16 @@ func (s *Scheduler) returnedEarly(w *Rank) error {
 	return nil
 }
 
-// reason explains why an operation does not begin: by the program order of a rank, another
-// operation must come first.
+// reason explains why an operation does not begin. The program of the given rank has
+// another operation (first) before it, and that one has not begun.
 type reason struct {
 	first *Operation
 	rank  *Rank
 }
 
-// reasons returns what blocks an operation: ranks that have not called it wait for another
-// operation, or an earlier operation in a stream has not begun.
+// reasons returns the operations that keep op from beginning, each with its rank. There are
+// two kinds: an operation that a rank waits for instead of calling op, and an earlier
+// operation in a stream of op that has not begun.
 func (s *Scheduler) reasons(op *Operation) (list []reason) {
 	if op.carrier != nil && op.state == begun {
 		return s.reasons(op.carrier)
@@ -90,13 +93,15 @@ func (s *Scheduler) reasons(op *Operation) (list []reason) {
 	return list
 }
 
-// idle reports whether an operation, or the send that carries it, has not begun.
+// idle reports whether op has not begun. If op is a receive that was matched with a send,
+// idle reports whether one of the two has not begun.
 func (op *Operation) idle() bool {
 	return op.state < begun || op.state == begun && op.carrier != nil && op.carrier.state < begun
 }
 
-// cycleError returns an error if the program of the rank puts an operation before another
-// that must come earlier.
+// cycleError returns an error if rank w takes part in a cycle of waits: in the program of
+// w, an operation A comes before an operation B, but A cannot begin until B has begun.
+// Otherwise it returns nil.
 func (s *Scheduler) cycleError(w *Rank) error {
 	for _, other := range s.ranks {
 		for _, op := range other.stream.ops.ops {
@@ -110,7 +115,8 @@ func (s *Scheduler) cycleError(w *Rank) error {
 	return nil
 }
 
-// dependsOn reports whether op is blocked by other, directly or indirectly.
+// dependsOn reports whether op cannot begin before other has begun, directly or through
+// further operations. seen holds the operations that have been visited.
 func (s *Scheduler) dependsOn(op, other *Operation, seen map[*Operation]bool) bool {
 	if op == other {
 		return true
@@ -122,7 +128,8 @@ func (s *Scheduler) dependsOn(op, other *Operation, seen map[*Operation]bool) bo
 	return slices.ContainsFunc(s.reasons(op), func(r reason) bool { return s.dependsOn(r.first, other, seen) })
 }
 
-// describeBlocked returns the name of an operation and why it does not begin.
+// describeBlocked returns the name of op and the reason why op does not begin: the ranks
+// that have not called op, or an operation that comes before op.
 func (s *Scheduler) describeBlocked(op *Operation) string {
 	if len(op.MissingRanks) > 0 {
 		return (*opWait)(op).String()
@@ -133,7 +140,7 @@ func (s *Scheduler) describeBlocked(op *Operation) string {
 	return op.Name
 }
 
-// describeCallers lists the ranks that have called an operation: "ranks 0, 2 wait".
+// describeCallers returns a text with the ranks that have called op: "ranks 0, 2 wait".
 func (s *Scheduler) describeCallers(op *Operation) string {
 	var there []int
 	for _, w := range s.ranks {
@@ -144,8 +151,8 @@ func (s *Scheduler) describeCallers(op *Operation) string {
 	return RanksDo(there, "waits", "wait")
 }
 
-// RanksDo returns a list of ranks followed by a verb in the singular or plural: "ranks 0, 2
-// have".
+// RanksDo returns the list of ranks as text, followed by a verb: "ranks 0, 2 have". The
+// parameter one is the verb for a single rank, and several is the verb for more ranks.
 func RanksDo(ranks []int, one, several string) string {
 	if len(ranks) == 1 {
 		return RankList(ranks) + " " + one
@@ -153,7 +160,8 @@ func RanksDo(ranks []int, one, several string) string {
 	return RankList(ranks) + " " + several
 }
 
-// RankList returns a list of ranks as text. Runs of three or more are written as "4-7".
+// RankList returns the rank numbers in list as text, sorted. Three or more consecutive
+// numbers are written as "4-7".
 func RankList(list []int) string {
 	text := strings.Join(printable.Runs(slices.Sorted(slices.Values(list)), 3), ", ")
 	if len(list) == 1 {

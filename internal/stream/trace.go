@@ -12,21 +12,21 @@ import (
 // file save it where an event or a wait would lose it, so that traces can say which
 // activity released a launch, a command or a copy.
 
-// activity is the part of an operation that only traces use.
+// activity holds the fields of an Operation that only traces use.
 type activity struct {
-	// Track is the host's track for an operation that is not a program: a copy, or a wait.
-	// "" for programs.
+	// Track is the name of the host's track for an operation that is not a program: a copy
+	// or a wait. It is "" for a program.
 	Track string
 	since simtime.Time // when the operation began
 	by    sim.Mark     // the activity that released the operation
 }
 
-// traceBegin records that an operation begins now.
+// traceBegin records in op that it begins now, and which activity released it.
 func (s *Scheduler) traceBegin(op *Operation) { op.since, op.by = s.Now(), s.Machine.Engine.By }
 
-// traceEnd records which activity has ended an operation now: the last activity of a
-// program, the operation itself if it has a track, or else the end of a part of the
-// operation.
+// traceEnd records which activity ends op now. If op is a program, that is the last
+// activity of the program. If op has a track, it is op itself. Otherwise it is the end of a
+// part of op.
 func (s *Scheduler) traceEnd(op *Operation) {
 	switch {
 	case op.Run != nil:
@@ -37,13 +37,13 @@ func (s *Scheduler) traceEnd(op *Operation) {
 	s.last, s.makespan = s.Machine.Engine.By, s.Now()
 }
 
-// traceResume records the activity that has woken a rank, and attributes what the rank does
-// next to this activity.
+// traceResume records the activity that woke the rank with the coroutine p. What the rank
+// does next counts as released by this activity.
 func (s *Scheduler) traceResume(p *sim.Proc) {
 	p.Mark = p.Woken
 	s.Machine.Engine.By = p.Mark
 }
 
-// Makespan returns the end of the last operation so far and, in a run with a trace, the
-// activity that ended it.
+// Makespan returns the time at which the last operation so far ended. In a run with a
+// trace, it also returns the activity that ended this operation.
 func (s *Scheduler) Makespan() (simtime.Time, sim.Mark) { return s.makespan, s.last }

@@ -10,14 +10,13 @@ import (
 	"github.com/kernbench/kernbench/simtime"
 )
 
-// Handle stands for an operation that a rank may wait for later.
+// Handle represents an operation that a rank may wait for later.
 type Handle struct {
 	Op     *Operation
-	Waited bool // whether the rank has waited, or does not need to
+	Waited bool // whether the rank has waited for Op, or does not need to
 }
 
-// NewHandle returns a handle of the rank for an operation. Synchronize waits for the
-// operation, too.
+// NewHandle returns a handle with which r may wait for op. Synchronize also waits for op.
 func (r *Rank) NewHandle(op *Operation) *Handle {
 	h := &Handle{Op: op}
 	if r.stopping { // the operation never begins
@@ -29,14 +28,14 @@ func (r *Rank) NewHandle(op *Operation) *Handle {
 	return h
 }
 
-// Await waits for an operation. Meanwhile a rank of Spawn lets other ranks run; the program
-// itself runs the machine.
+// Await waits until op has ended. Meanwhile, a rank of Spawn lets other ranks run, and the
+// program itself runs the machine.
 func (r *Rank) Await(op *Operation) error {
 	return r.awaitUnless(op, func() bool { return false })
 }
 
-// awaitUnless waits until an operation has ended or done returns true. The code that makes
-// done true must wake the rank, or pause the machine.
+// awaitUnless waits until op has ended or done returns true. The code that makes done
+// return true must also wake the rank or pause the machine.
 func (r *Rank) awaitUnless(op *Operation, done func() bool) error {
 	for op.state != ended && op.failure == nil && r.err == nil && !done() {
 		if r.proc != nil {
@@ -64,8 +63,8 @@ func (r *Rank) awaitUnless(op *Operation, done func() bool) error {
 	return r.Reason()
 }
 
-// AwaitFor waits for an operation, at most for the time after; 0 means no limit. It reports
-// whether the operation has ended.
+// AwaitFor waits until op has ended, but at most for the given simulated time; 0 means no
+// limit. The first result reports whether op has ended.
 func (r *Rank) AwaitFor(op *Operation, after simtime.Time) (bool, error) {
 	if op.state == ended || after == 0 {
 		return true, r.Await(op)
@@ -89,7 +88,7 @@ func (r *Rank) AwaitFor(op *Operation, after simtime.Time) (bool, error) {
 	return op.state == ended, err
 }
 
-// Sleep lets the simulated time d pass for the rank.
+// Sleep makes r wait for the simulated time d. name is the name of this wait in traces.
 func (r *Rank) Sleep(name string, d simtime.Time) error {
 	pause := NewRead(name)
 	pause.Track = "waits"
@@ -102,7 +101,8 @@ func (r *Rank) Sleep(name string, d simtime.Time) error {
 	return r.Await(pause)
 }
 
-// Synchronize waits for everything that the rank has requested.
+// Synchronize waits until all operations that r has requested have ended, and computes
+// their values.
 func (r *Rank) Synchronize() error {
 	if err := r.Begin("Synchronize"); err != nil {
 		return err
@@ -123,7 +123,8 @@ func (r *Rank) Synchronize() error {
 	return r.err
 }
 
-// Reason returns the error that ended the machine, for ranks that wait for an operation.
+// Reason returns the error that ended the machine, with the name of the operation that
+// failed. Ranks that wait for an operation get this error.
 func (s *Scheduler) Reason() error {
 	// The error of a timeout names its operation.
 	if op := s.failedOperation(); op != nil && (s.timeoutErr == nil || !errors.Is(s.err, s.timeoutErr)) {
@@ -132,8 +133,8 @@ func (s *Scheduler) Reason() error {
 	return unwrap(s.err)
 }
 
-// kernelError returns the error of a failed kernel that the rank has launched or that is
-// part of a collective of the rank, or nil.
+// kernelError returns the error of a failed kernel of rank r, or nil. The kernel was
+// launched by r or is part of a collective of r.
 func (s *Scheduler) kernelError(r *Rank) error {
 	if op := s.failedOperation(); op != nil && op.In(r) {
 		return s.Reason()
@@ -146,8 +147,8 @@ func (s *Scheduler) kernelError(r *Rank) error {
 	return nil
 }
 
-// failedOperation returns the operation that ended the machine, or nil: one that failed, or
-// the only operation in flight.
+// failedOperation returns the operation that ended the machine: one that failed, or else
+// the only operation in flight. It returns nil if there is no such operation.
 func (s *Scheduler) failedOperation() *Operation {
 	if s.culprit != nil {
 		return s.culprit
@@ -168,7 +169,7 @@ func (s *Scheduler) failedOperation() *Operation {
 	return nil
 }
 
-// Missing returns the numbers of the ranks that have not called an operation.
+// Missing returns the numbers of the ranks that have not called op, sorted.
 func (op *Operation) Missing() (ranks []int) {
 	for _, r := range op.MissingRanks {
 		ranks = append(ranks, r.Number)
@@ -177,8 +178,8 @@ func (op *Operation) Missing() (ranks []int) {
 	return ranks
 }
 
-// Limit makes an operation fail if it has not ended after a time. timeoutErr returns the
-// error.
+// Limit makes op fail if it has not ended within the given simulated time; 0 means no
+// limit. timeoutErr returns the error.
 func (s *Scheduler) Limit(op *Operation, after simtime.Time, timeoutErr func() error) {
 	if after == 0 || op.timer != nil {
 		return
@@ -188,7 +189,8 @@ func (s *Scheduler) Limit(op *Operation, after simtime.Time, timeoutErr func() e
 			return
 		}
 		err := timeoutErr()
-		// A deadlock of kernels, unless ranks are to blame. The machine reports it.
+		// If true, kernels are in a deadlock, which the machine reports, unless ranks are to
+		// blame.
 		deadlock := s.Machine.Engine.Idle() && s.timedWaits == 0
 		if len(s.ranks) == 0 {
 			if !deadlock {
@@ -211,8 +213,8 @@ func (s *Scheduler) Limit(op *Operation, after simtime.Time, timeoutErr func() e
 	})
 }
 
-// GiveUp ends an operation that some rank has not called. All ranks that have called it, or
-// call it later, get the error.
+// GiveUp makes op, which at least one rank has not called, fail with err. All ranks that
+// have called op, or call it later, get err.
 func (s *Scheduler) GiveUp(op *Operation, err error) {
 	op.failure = err
 	dependents := op.dependents

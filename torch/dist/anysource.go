@@ -9,14 +9,14 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// AnySource is the source of a receive that accepts a message of any other rank of the
-// group.
+// AnySource, as the source of a receive, stands for any other rank of the group.
 const AnySource = -1
 
-// RecvAny receives a tensor from any other rank of the group, waits for it, and returns the
-// sender's rank in the world. It accepts the message with the tag that was sent first in
-// simulated time; of several at the same time, the message of the lowest rank. Messages of
-// one rank keep their order.
+// RecvAny receives x from any other rank of the group, waits until x has arrived, and
+// returns the sender's rank in the world. Among the messages to this rank with the given
+// tag, it accepts the one that was sent first in simulated time. If several were sent at
+// the same time, it accepts the message of the lowest rank. Messages of one rank are
+// received in the order in which they were sent.
 func RecvAny(r *torch.Rank, x *torch.Tensor, tag int, group ...*Group) (source int, err error) {
 	w, err := IRecv(r, x, AnySource, tag, group...)
 	if err != nil {
@@ -34,13 +34,14 @@ type mailbox struct {
 	to, tag int
 }
 
-// anyReceive is a receive from any source that no message has been assigned to yet.
+// anyReceive is a receive from any source that has not been matched with a message yet.
 type anyReceive struct {
 	mailbox
 	call *call
 }
 
-// receiveAny enqueues a receive from any source.
+// receiveAny enqueues a receive from any source, which op describes. The parameter to is
+// the receiver's rank in the group g, and r holds the arguments.
 func (d *state) receiveAny(g *groupState, to int, op P2POp, r *request) (*Work, error) {
 	refuse(len(g.ranks) == 1, "Recv", "%s has no other rank to receive from", g)
 	k := d.w.newMessage(g, []int{AnySource, g.ranks[to]}, "any rank", op.Tag)
@@ -55,8 +56,9 @@ func (d *state) receiveAny(g *groupState, to int, op P2POp, r *request) (*Work, 
 	return d.arrive(k, int(Recvs), r, -1)
 }
 
-// newMessage returns a new call for a message, of which one end is enqueued now. ranks are
-// the sender and the receiver, as ranks of the world.
+// newMessage returns a new call for a message of which one end is being enqueued. ranks has
+// the sender and the receiver, as ranks of the world. sender describes the sender in the
+// name of the message.
 func (c *world) newMessage(g *groupState, ranks []int, sender string, tag int) *call {
 	name := fmt.Sprintf("message from %s to rank %d", sender, ranks[1])
 	if tag != 0 {
@@ -69,10 +71,10 @@ func (c *world) newMessage(g *groupState, ranks []int, sender string, tag int) *
 	return k
 }
 
-// firstAnyReceive returns the number of the first receive from any source that waits for a
-// message to the mailbox, or 0 if there is none. While it waits, later ends of messages to
-// the mailbox are matched by match, unless a receive that was enqueued earlier accepts
-// them.
+// firstAnyReceive returns the number of the oldest receive from any source that waits for a
+// message in mailbox m, or 0 if there is none. While such a receive waits, the method match
+// decides which send belongs to which receive. Only a receive that was enqueued even
+// earlier is matched at once.
 func (c *world) firstAnyReceive(m mailbox) int {
 	for _, a := range c.anyReceives {
 		if a.mailbox == m {
@@ -82,8 +84,8 @@ func (c *world) firstAnyReceive(m mailbox) int {
 	return 0
 }
 
-// matchLater schedules match at the end of the present instant, because a rank with a lower
-// number may still send at this instant.
+// matchLater schedules match for the end of the present instant, because a rank with a
+// lower number may still send at this instant.
 func (c *world) matchLater() {
 	if !c.matching {
 		c.matching = true
@@ -91,8 +93,9 @@ func (c *world) matchLater() {
 	}
 }
 
-// match assigns messages to the receives from any source, and to the receives from one
-// source that were enqueued after them, in the order in which the receives were enqueued.
+// match finds a message for each receive from any source, in the order in which the
+// receives were enqueued. In the same order it matches receives from one source that were
+// enqueued after a receive from any source.
 func (c *world) match() {
 	c.matching = false
 	if c.s.Stopping() {
@@ -110,7 +113,7 @@ func (c *world) match() {
 				send := c.take(messageKey{m.group, from, m.to, m.tag, Sends})
 				c.anyReceives = slices.DeleteFunc(c.anyReceives, func(a anyReceive) bool { return a.call == k })
 				if !k.op.AnySource {
-					c.take(messageKey{m.group, from, m.to, m.tag, Recvs}) // the first receive from that rank
+					c.take(messageKey{m.group, from, m.to, m.tag, Recvs}) // k itself, the first receive from that rank
 				}
 				c.joinEnds(k, send)
 			}
@@ -118,8 +121,9 @@ func (c *world) match() {
 	}
 }
 
-// waitingReceives returns the receives of a mailbox that wait for a message, in the order
-// in which they were enqueued. It starts with the first receive from any source.
+// waitingReceives returns the receives in mailbox m that wait for a message, in the order
+// in which they were enqueued. It starts with the oldest receive from any source and leaves
+// out earlier receives.
 func (c *world) waitingReceives(m mailbox) (list []*call) {
 	first := c.firstAnyReceive(m)
 	for _, a := range c.anyReceives {
@@ -138,10 +142,11 @@ func (c *world) waitingReceives(m mailbox) (list []*call) {
 	return list
 }
 
-// earliestSender returns the rank of the group whose message a receive accepts, or -1 if
-// there is no such message. A receive from one source accepts only messages of that source.
-// A receive from any source accepts the earliest message; of several at the same time, the
-// message of the lowest rank.
+// earliestSender returns the rank in the group of the sender whose message the given
+// receive accepts, or -1 if there is no such message. A receive from one source accepts
+// only messages of that source. A receive from any source accepts the earliest message in
+// mailbox m. If several were sent at the same time, it accepts the message of the lowest
+// rank.
 func (c *world) earliestSender(m mailbox, receive *call) int {
 	best, sender := (*call)(nil), -1
 	for from, rank := range m.group.ranks {
@@ -156,8 +161,8 @@ func (c *world) earliestSender(m mailbox, receive *call) int {
 	return sender
 }
 
-// take removes the first unmatched end with the given key and returns it, or nil if there
-// is none.
+// take removes the oldest unmatched end of a message with the key m and returns the call of
+// that end. It returns nil if there is none.
 func (c *world) take(m messageKey) *call {
 	waiting := c.unmatched[m]
 	if len(waiting) == 0 {
@@ -169,9 +174,9 @@ func (c *world) take(m messageKey) *call {
 	return waiting[0]
 }
 
-// joinEnds makes one message of a receive and a send that have separate operations. The
-// message runs as the operation of the send, once it is the receive's turn in its stream as
-// well. The receive ends with the send.
+// joinEnds makes one message of a receive and a send that were enqueued as separate
+// operations. The operation of the send transfers the data. It begins when the turn of the
+// receive has come in the receiver's stream, too. Both operations end together.
 func (c *world) joinEnds(receive, send *call) {
 	receive.source = send.source
 	stream.Match(send.op, receive.op)

@@ -15,8 +15,8 @@ import (
 )
 
 // TestReceiveFromAnySource checks that a receive from any source accepts the earliest
-// message, and of several at the same instant the message of the lowest rank, whether the
-// receive or the message is enqueued first.
+// message. If several are sent at the same instant, it must accept the message of the
+// lowest rank. The receive may be enqueued before or after the messages.
 func TestReceiveFromAnySource(t *testing.T) {
 	for _, late := range []bool{false, true} {
 		var got []int
@@ -48,8 +48,8 @@ func TestReceiveFromAnySource(t *testing.T) {
 }
 
 // TestAnySourceAmongOtherReceives checks that receives accept messages in the order in
-// which the receives are enqueued, and only messages with their own group and tag. A
-// receive from any source goes before a later receive from one source.
+// which the receives are enqueued: a receive from any source goes before a later receive
+// from one source. A receive accepts only messages with its group and tag.
 func TestAnySourceAmongOtherReceives(t *testing.T) {
 	var got [4]int
 	l, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
@@ -141,9 +141,9 @@ func TestAnySourceKeepsTheOrderOfTensors(t *testing.T) {
 	}
 }
 
-// TestALaunchBehindAnySource checks that a launch behind a receive from any source is not
-// sent to the device before the message, when the sender of the message is busy. The launch
-// would occupy the PE that the message needs.
+// TestALaunchBehindAnySource checks a launch that follows a receive from any source while
+// the sender is busy. The launch must not be sent to the device before the message, because
+// it would occupy the PE that the message needs.
 func TestALaunchBehindAnySource(t *testing.T) {
 	l, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 		rank := r.Rank()
@@ -170,8 +170,8 @@ func TestALaunchBehindAnySource(t *testing.T) {
 	}
 }
 
-// TestAnySourceThatNeverComes checks that the error for a receive from any source without a
-// message names the ranks that could have sent one.
+// TestAnySourceThatNeverComes checks the error for a receive from any source for which no
+// message is sent. The error names the ranks that could have sent one.
 func TestAnySourceThatNeverComes(t *testing.T) {
 	_, err := hostedtest.Spawn(t, 5, func(r *torch.Rank) error {
 		if r.Rank() == 2 {
@@ -202,7 +202,8 @@ func TestAnySourceThatNeverComes(t *testing.T) {
 	hostedtest.Blames(t, err, []int{0, 1}, "message from rank 0 to rank 1: the ranks do not agree: rank 0: a message of f32 [3]", "rank 1: a message of f32 [4]")
 }
 
-// TestMisuseOfSources checks the errors of Source and of receives from any source.
+// TestMisuseOfSources checks the errors for wrong uses of Source and of receives from any
+// source.
 func TestMisuseOfSources(t *testing.T) {
 	_, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 		rank := r.Rank()

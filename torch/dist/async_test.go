@@ -13,8 +13,8 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// TestAThousandAllReducesInFlight checks the sums of 1000 all-reduces that each rank starts
-// before it waits for any.
+// TestAThousandAllReducesInFlight checks the sums of 1000 all-reduces. Each rank starts all
+// of them before it waits for the first.
 func TestAThousandAllReducesInFlight(t *testing.T) {
 	const ranks, works = 4, 1000
 	l, err := hostedtest.Spawn(t, ranks, func(r *torch.Rank) error {
@@ -48,7 +48,7 @@ func TestAThousandAllReducesInFlight(t *testing.T) {
 	}
 }
 
-// TestReadsInAnyOrder checks that ranks can read tensors in different orders, also before
+// TestReadsInAnyOrder checks that ranks can read tensors in different orders, and before
 // the other ranks have called the collectives that write the tensors.
 func TestReadsInAnyOrder(t *testing.T) {
 	l, err := hostedtest.Spawn(t, 2, func(r *torch.Rank) error {
@@ -89,6 +89,8 @@ func TestReadsInAnyOrder(t *testing.T) {
 	}
 }
 
+// TestReadingWhatAnUnawaitedWorkWritesIsAnError checks that a read of a tensor that an
+// asynchronous collective writes is an error before Wait and works after Wait.
 func TestReadingWhatAnUnawaitedWorkWritesIsAnError(t *testing.T) {
 	_, err := hostedtest.Spawn(t, 2, func(r *torch.Rank) error {
 		x, y := hostedtest.Full(r, 1, 4), hostedtest.Full(r, 1, 4)
@@ -119,8 +121,8 @@ func TestReadingWhatAnUnawaitedWorkWritesIsAnError(t *testing.T) {
 	}
 }
 
-// TestMessagesCross checks that messages in opposite directions do not wait for each other,
-// unless they have a tensor in common.
+// TestMessagesCross checks that messages in opposite directions between two ranks do not
+// wait for each other, unless they have a tensor in common.
 func TestMessagesCross(t *testing.T) {
 	l, err := hostedtest.Spawn(t, 2, func(r *torch.Rank) error {
 		rank := r.Rank()
@@ -147,8 +149,8 @@ func TestMessagesCross(t *testing.T) {
 	hostedtest.Blames(t, err, []int{0, 1}, "the ranks wait for each other")
 }
 
-// TestRelayOfMessages checks that a message passes through all ranks, each of which
-// receives and sends the same tensor.
+// TestRelayOfMessages checks that a message passes through all ranks. Each rank receives
+// into a tensor and then sends the same tensor to the next rank.
 func TestRelayOfMessages(t *testing.T) {
 	l, err := hostedtest.Spawn(t, 4, func(r *torch.Rank) error {
 		rank := r.Rank()
@@ -206,7 +208,8 @@ func TestSpawnIsDeterministic(t *testing.T) {
 	}
 }
 
-// TestMessagesOfPEs checks messages of a program without Spawn, which enqueues both ends.
+// TestMessagesOfPEs checks messages of a program without Spawn, which enqueues both ends of
+// each message. It also checks the errors for ends that do not match and for a missing end.
 func TestMessagesOfPEs(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{})
 	torch.OK(dist.InitProcessGroup(l.Rank, "ahbm", func(o *dist.GroupOptions) { o.WorldSize = 4 }))
@@ -244,8 +247,8 @@ func TestMessagesOfPEs(t *testing.T) {
 }
 
 // TestAsyncDoesNotBlockLaterOperations checks that operations do not wait for an earlier
-// asynchronous operation unless they have a tensor in common. A rank may enqueue an end of
-// a message long before the other end is enqueued.
+// asynchronous operation unless both use the same tensor. A rank may enqueue one end of a
+// message long before the other end is enqueued.
 func TestAsyncDoesNotBlockLaterOperations(t *testing.T) {
 	l, err := hostedtest.Spawn(t, 2, func(r *torch.Rank) error {
 		x, y := hostedtest.Full(r, r.Rank(), 3), hostedtest.Full(r, 0, 3)
@@ -270,7 +273,7 @@ func TestAsyncDoesNotBlockLaterOperations(t *testing.T) {
 	}
 }
 
-// TestPollingAWork checks that a loop that polls a Work ends.
+// TestPollingAWork checks that a loop that calls IsCompleted until it returns true ends.
 func TestPollingAWork(t *testing.T) {
 	_, err := hostedtest.Spawn(t, 2, func(r *torch.Rank) error {
 		w := torch.Must(dist.AllReduceAsync(r, hostedtest.Full(r, 1, 3), dist.SUM))

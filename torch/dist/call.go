@@ -15,31 +15,31 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// request holds the arguments of one rank for a collective.
+// request holds the arguments with which one rank calls a collective or a message.
 type request struct {
 	collective ccl.Collective
 	reduction  ReduceOp
-	root       int // rank in the group; 0 if the collective has no root
+	root       int // rank of the root in the group; 0 if the collective has no root
 	in, out    []span
-	signature  string // a text that must be the same on all ranks
+	signature  string // a text of the arguments that must be the same on all ranks
 	device     int
-	making     *Making    // the producer of what is reduced, or nil
+	making     *Making    // the producer of the tensors to reduce, or nil
 	pieces     []*request // the requests that this one combines, if it is coalesced or has a producer
-	label      string     // a name to use instead of the collective's, or empty
-	monitored  bool       // the caller handles the timeout
+	label      string     // a name to use instead of the collective's name, or ""
+	monitored  bool       // whether the caller handles the timeout itself, as MonitoredBarrier does
 }
 
-// name returns the label of the request, or the name of its collective.
+// name returns the label of the request or, without a label, the name of its collective.
 func (r *request) name() string { return cmp.Or(r.label, r.collective.String()) }
 
 // span is a range of elements of a tensor. In a program without Spawn, it is a range of
 // each rank's part of the tensor.
 type span struct {
 	x           *tensor
-	from, count int // a count of -1 is all elements
+	from, count int // the first element and the number of elements; a count of -1 means all elements
 }
 
-// fullSpans returns a span of all elements for each tensor.
+// fullSpans returns for each tensor a span of all its elements.
 func fullSpans(list ...*tensor) (spans []span) {
 	for _, x := range list {
 		spans = append(spans, span{x: x, count: -1})
@@ -47,31 +47,34 @@ func fullSpans(list ...*tensor) (spans []span) {
 	return spans
 }
 
-// spans returns the spans that the rank sends, and then those that it receives into.
+// spans returns the spans that the rank sends, followed by the spans that it receives into.
 func (r *request) spans() []span { return slices.Concat(r.in, r.out) }
 
-// call is one collective, or one message, of a group. Each of its ranks calls it once.
+// call is one collective, or one message, of a group. Each rank that takes part calls it
+// once.
 type call struct {
 	op       *stream.Operation
 	group    *groupState
-	parts    []int            // of a message without Spawn: the part of the tensor that each end uses; else nil
-	requests map[int]*request // by rank of the group
+	parts    []int            // for a message without Spawn: the index of the shard that each end uses; else nil
+	requests map[int]*request // by rank of the group; for a message, by kind of the end
 	lines    map[int]string   // the source line of each rank's call
 	stats    Stats            // valid when the call has ended
 
 	// The other fields are for messages.
-	number int        // the number of the message, from 1, in the order of first ends
+	number int        // the number of the message, from 1, in the order in which their first ends were enqueued
 	at     torch.Time // when the first end was enqueued
 	source int        // the rank of the world that sends the message
 	lanes  []lane
 }
 
-// newCall returns a call of a group that runs as op and that no rank has made yet.
+// newCall returns a call of the group g that no rank has made yet. It runs as the operation
+// op.
 func newCall(g *groupState, op *stream.Operation) *call {
 	return &call{group: g, requests: map[int]*request{}, lines: map[int]string{}, op: op}
 }
 
-// call makes the rank's next call of a collective in a group, with r as its arguments.
+// call makes the rank's next call of a collective in the group g, with the arguments r.
+// Inside Coalescing it only records r and returns a nil Work.
 func (d *state) call(g *Group, r *request) (*Work, error) {
 	if g.rank < 0 {
 		return nil, fmt.Errorf("%v: rank %d is not in %s: call it on these alone", r.name(), d.s.Number, g.describe())
@@ -105,9 +108,11 @@ func (d *state) call(g *Group, r *request) (*Work, error) {
 	return d.arrive(k, g.rank, r, number)
 }
 
-// arrive adds the calling rank to a call. The last rank completes the call. In a program
-// without Spawn, one call of a collective stands for all ranks and completes it; a message
-// still needs both its ends.
+// arrive records that a rank makes the call k with the arguments r. rank is the rank in the
+// group or, for a message, the kind of the end. number is the number of the collective in
+// the group, or -1 for a message. When the last rank arrives, the call can begin. In a
+// program without Spawn, one call of a collective stands for all ranks, so it can begin at
+// once; a message needs both its ends.
 func (d *state) arrive(k *call, rank int, r *request, number int) (*Work, error) {
 	c, op := d.w, k.op
 	var uses []*stream.Region
@@ -131,7 +136,7 @@ func (d *state) arrive(k *call, rank int, r *request, number int) (*Work, error)
 		return newWork(), nil
 	}
 	k.requests[rank], k.lines[rank] = r, stream.HostLine()
-	if i := slices.Index(op.MissingRanks, d.s); i >= 0 { // a rank is listed twice for a message to itself
+	if i := slices.Index(op.MissingRanks, d.s); i >= 0 { // for a message to itself, a rank is listed twice
 		op.MissingRanks = slices.Delete(op.MissingRanks, i, i+1)
 	}
 	complete := len(op.MissingRanks) == 0
@@ -167,8 +172,9 @@ func (d *state) arrive(k *call, rank int, r *request, number int) (*Work, error)
 	return work, nil
 }
 
-// prepare checks a call that all ranks have made and binds its operation to the programs
-// that it runs. If it fails, guilty are the ranks of the group that are at fault.
+// prepare checks a call that all ranks have made, plans its launches and makes its
+// operation run them. If that is not possible, it returns an error and guilty, the ranks of
+// the group that get the error.
 func (c *world) prepare(k *call) (guilty []int, err error) {
 	if guilty, err = k.findDisagreement(); err != nil {
 		return guilty, err
@@ -185,8 +191,8 @@ func (c *world) prepare(k *call) (guilty []int, err error) {
 	return slices.Sorted(maps.Keys(k.requests)), err
 }
 
-// bindProgram makes op run the launch of p. At the end of the launch it calls ended with
-// the statistics.
+// bindProgram makes the operation op run the launch that p describes. At the end of the
+// launch, bindProgram calls ended with the statistics.
 func (c *world) bindProgram(op *stream.Operation, p *launchPlan, ended func(Stats)) {
 	op.Algorithm = p.algorithm.Name
 	hosted.Runs(c.Context, op, &p.program, p.members, func() error { return p.allocate(c, op) }, func(run *machine.Run) {
@@ -205,7 +211,8 @@ func (c *world) bindProgram(op *stream.Operation, p *launchPlan, ended func(Stat
 	})
 }
 
-// Stats holds the times of a collective or a message, and how it ran.
+// Stats holds the times of a collective or a message, the algorithm, and the memory that it
+// used.
 type Stats struct {
 	Name      string
 	Algorithm string
@@ -217,13 +224,13 @@ type Stats struct {
 	// HBM.
 	Buffer string
 	Ranks  []int // the participants, as ranks of the world, ascending
-	// Exec is the time that each of Ranks took: that of its slowest PE. The maximum is
-	// Crit.
+	// Exec[i] is the time from Start to the end of the last PE of rank Ranks[i]. The
+	// maximum of Exec is Crit.
 	Exec []torch.Time
 }
 
-// add merges the statistics of another program of the same ranks into s. The program may
-// overlap with the earlier ones or follow them.
+// add merges p, the statistics of another launch of the same collective, into s. The
+// launches may overlap or run one after another.
 func (s *Stats) add(p Stats) {
 	if s.Algorithm == "" {
 		*s = p
@@ -237,17 +244,18 @@ func (s *Stats) add(p Stats) {
 	s.Start, s.Crit, s.Lanes = start, slices.Max(s.Exec), max(s.Lanes, p.Lanes)
 }
 
-// member is a participant of a collective: a rank, or one holder of an addend of a rank.
+// member is a participant of a collective: a rank, or the holder of one addend of a rank.
 type member struct {
 	*request
-	rank      int                // of the world
+	rank      int                // rank in the world
 	shards    func(span) []shard // the shards of the span's tensor that the member holds
-	elems     func(span) int     // the number of elements of the rank's tensor or part
-	defaultPE machine.PEID       // where the member runs if it has no tensor
-	isShard   bool               // the member's tensor is one shard of a tensor over all ranks
+	elems     func(span) int     // the number of elements of the span's tensor that belong to the rank
+	defaultPE machine.PEID       // the PE on which the member runs if it has no tensor
+	isShard   bool               // whether the member's tensor is one shard of a tensor over all ranks
 }
 
-// members returns the participants of a call: workers under Spawn, otherwise PEs.
+// members returns the participants of the call: the workers under Spawn, or the PEs of the
+// group in a program without Spawn.
 func (k *call) members(c *world) []member {
 	var list []member
 	for i, rank := range k.group.ranks {
@@ -276,11 +284,13 @@ func (k *call) members(c *world) []member {
 	return list
 }
 
-// partsText matches the text with which describe says how a tensor is divided.
+// partsText matches the part of a tensor's description that says into how many parts the
+// tensor is divided: see describe.
 var partsText = regexp.MustCompile(` in \d+ parts of \[[\d ]*\]`)
 
-// findDisagreement returns the ranks whose calls differ from those of the majority, or all
-// ranks if there is no majority, with an error that lists the different calls.
+// findDisagreement compares the calls of all ranks. If they differ, it returns an error
+// that lists the different calls. guilty has the ranks whose calls differ from the call of
+// the majority, or all ranks if there is no majority.
 func (k *call) findDisagreement() (guilty []int, err error) {
 	groups := map[string][]int{}
 	sliced := false // with views, ranks may divide their tensors differently

@@ -13,8 +13,8 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// AllReduceCoalesced all-reduces several tensors in one collective. The tensors may differ
-// in shape, dtype and layout.
+// AllReduceCoalesced does an AllReduce of each tensor in list, all in one collective. The
+// tensors may differ in shape, dtype and layout.
 func AllReduceCoalesced(r *torch.Rank, list []*torch.Tensor, op ReduceOp, group ...*Group) error {
 	return inOrder(AllReduceCoalescedAsync(r, list, op, group...))
 }
@@ -24,8 +24,8 @@ func AllReduceCoalescedAsync(r *torch.Rank, list []*torch.Tensor, op ReduceOp, g
 	return coalesce(r, ccl.AllReduce, len(list), 0, func(i int) error { return AllReduce(r, list[i], op, group...) })
 }
 
-// AllGatherCoalesced gathers several tensors in one collective: lists[i] receives the i-th
-// tensor of every rank.
+// AllGatherCoalesced does an AllGather of several input tensors in one collective:
+// lists[i][j] receives in[i] of rank j.
 func AllGatherCoalesced(r *torch.Rank, lists [][]*torch.Tensor, in []*torch.Tensor, group ...*Group) error {
 	return inOrder(AllGatherCoalescedAsync(r, lists, in, group...))
 }
@@ -35,8 +35,8 @@ func AllGatherCoalescedAsync(r *torch.Rank, lists [][]*torch.Tensor, in []*torch
 	return coalesce(r, ccl.AllGather, len(in), len(lists)-len(in), func(i int) error { return AllGather(r, lists[i], in[i], group...) })
 }
 
-// AllGatherIntoTensorCoalesced does AllGatherIntoTensor for several tensors in one
-// collective.
+// AllGatherIntoTensorCoalesced does AllGatherIntoTensor for several pairs of tensors in one
+// collective: from in[i] into out[i] for each i.
 func AllGatherIntoTensorCoalesced(r *torch.Rank, out, in []*torch.Tensor, group ...*Group) error {
 	return inOrder(AllGatherIntoTensorCoalescedAsync(r, out, in, group...))
 }
@@ -47,8 +47,8 @@ func AllGatherIntoTensorCoalescedAsync(r *torch.Rank, out, in []*torch.Tensor, g
 	return coalesce(r, ccl.AllGather, len(in), len(out)-len(in), func(i int) error { return AllGatherIntoTensor(r, out[i], in[i], group...) })
 }
 
-// ReduceScatterTensorCoalesced does ReduceScatterTensor for several tensors in one
-// collective.
+// ReduceScatterTensorCoalesced does ReduceScatterTensor for several pairs of tensors in one
+// collective: from in[i] into out[i] for each i.
 func ReduceScatterTensorCoalesced(r *torch.Rank, out, in []*torch.Tensor, op ReduceOp, group ...*Group) error {
 	return inOrder(ReduceScatterTensorCoalescedAsync(r, out, in, op, group...))
 }
@@ -59,8 +59,9 @@ func ReduceScatterTensorCoalescedAsync(r *torch.Rank, out, in []*torch.Tensor, o
 	return coalesce(r, ccl.ReduceScatter, len(in), len(out)-len(in), func(i int) error { return ReduceScatterTensor(r, out[i], in[i], op, group...) })
 }
 
-// coalesce makes one collective of n calls. difference is the number of tensors to receive
-// minus the number to send; it must be 0.
+// coalesce combines n calls of the collective c into one; do(i) makes call i. difference is
+// the number of tensors to receive minus the number of tensors to send. If it is not 0,
+// coalesce panics.
 func coalesce(r *torch.Rank, c ccl.Collective, n, difference int, do func(i int) error) (*Work, error) {
 	refuse(n == 0 && difference == 0, c.String(), "a list of no tensors: give at least one")
 	refuse(difference != 0, c.String(), "%d tensors to send and %d to receive: give as many", n, n+difference)
@@ -74,16 +75,17 @@ func coalesce(r *torch.Rank, c ccl.Collective, n, difference int, do func(i int)
 	})
 }
 
-// Coalescing runs a function and combines the collectives that it calls into one. The
-// collectives start together and run in one launch where possible. All must belong to one
-// group, and all ranks must call the same collectives. The function must call nothing else
-// that takes simulated time.
+// Coalescing runs a function and combines the collectives that the function calls into one.
+// The collectives start together and run in one launch where possible. They must all belong
+// to one group, and all ranks must call the same collectives. The function must not call
+// anything else that takes simulated time.
 func Coalescing(r *torch.Rank, calls func() error) error {
 	return inOrder(CoalescingAsync(r, calls))
 }
 
 // CoalescingAsync starts Coalescing and returns a Work to wait for. The Work is nil if the
-// function calls no collective. Asynchronous calls inside the function return a nil Work.
+// function calls no collective. Asynchronous collectives inside the function return a nil
+// Work.
 func CoalescingAsync(r *torch.Rank, calls func() error) (*Work, error) {
 	d := stateOf(r)
 	if err := d.s.Begin("Coalescing"); err != nil {
@@ -117,7 +119,8 @@ type coalescing struct {
 	pieces []*request
 }
 
-// add records a collective, which is called later with the others.
+// add records the collective with the arguments r, which is called later together with the
+// other collectives of the group g.
 func (b *coalescing) add(g *Group, r *request) {
 	if r.making != nil {
 		panic(misuse("Making", "%s runs beside a collective of its own: do it before or after Coalescing", r.making.Name))
@@ -136,7 +139,7 @@ func (b *coalescing) add(g *Group, r *request) {
 	b.pieces = append(b.pieces, r)
 }
 
-// merge returns one request that combines all recorded collectives.
+// merge returns one request that combines all recorded collectives as its pieces.
 func (b *coalescing) merge() *request {
 	all := &request{collective: b.pieces[0].collective, pieces: b.pieces, label: "coalesced"}
 	texts, same := make([]string, len(b.pieces)), true
@@ -152,8 +155,9 @@ func (b *coalescing) merge() *request {
 	return all
 }
 
-// planCoalesced plans the launches of coalesced collectives. Consecutive collectives share
-// a launch if they use the same queues and need no memory of their own.
+// planCoalesced plans the launches of a call that combines several collectives. Consecutive
+// collectives share a launch if they use the same queues and need neither inboxes nor
+// copies.
 func (c *world) planCoalesced(k *call, members []member) (programs []*launchPlan, err error) {
 	for i := range members[0].pieces {
 		p, err := c.planOne(k, membersOfPiece(members, i), k.group.options.Algorithm, 0, false)
@@ -169,13 +173,15 @@ func (c *world) planCoalesced(k *call, members []member) (programs []*launchPlan
 	return programs, nil
 }
 
-// canPrecede reports whether next can follow p in the same launch.
+// canPrecede reports whether the collective of next can run after the collective of p in
+// the launch of p.
 func (p *launchPlan) canPrecede(next *launchPlan) bool {
 	return p.algorithm == next.algorithm && p.inboxElems == 0 && next.inboxElems == 0 && p.overwritten == nil && next.overwritten == nil &&
 		p.program.Queues == next.program.Queues && slices.Equal(p.program.Targets, next.program.Targets) && slices.Equal(p.program.Links, next.program.Links)
 }
 
-// membersOfPiece returns the members with their requests for piece i of a combined call.
+// membersOfPiece returns the members of a combined call, each with its request for
+// collective i of the call.
 func membersOfPiece(members []member, i int) []member {
 	list := slices.Clone(members)
 	for j := range list {
@@ -186,8 +192,8 @@ func membersOfPiece(members []member, i int) []member {
 	return list
 }
 
-// bindPrograms makes the operation of a call run its programs, which are sent and started
-// together. Programs with PEs in common run one after another.
+// bindPrograms makes the operation of the call k run the launches in programs. They are
+// sent and started together. Launches with PEs in common run one after another.
 func (c *world) bindPrograms(k *call, programs []*launchPlan) {
 	op := k.op
 	if len(programs) == 1 {

@@ -14,8 +14,8 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// sineTensors makes tensors of odd sizes for a rank. Their values are sines, so that sums
-// are rounded and depend on the order of additions.
+// sineTensors returns tensors of odd sizes for a rank. Their values are sines, so that sums
+// are rounded and depend on the order of the additions.
 func sineTensors(r *torch.Rank, rank int, on ...torch.TensorOption) (list []*torch.Tensor) {
 	for i, n := range []int{1029, 7, 301} {
 		list = append(list, torch.Must(r.FromFunc(func(k int) float64 { return math.Sin(float64(k + 31*i + 7*rank)) }, torch.F16, torch.Shape{n}, on...)))
@@ -24,7 +24,7 @@ func sineTensors(r *torch.Rank, rank int, on ...torch.TensorOption) (list []*tor
 }
 
 // TestCoalescedAllReduce checks that a coalesced all-reduce of 3 tensors on 5 ranks gives
-// the same bits as single all-reduces and takes less time.
+// the same bits as 3 single all-reduces and takes less time.
 func TestCoalescedAllReduce(t *testing.T) {
 	run := func(how func(r *torch.Rank, list []*torch.Tensor) error) (values string, time torch.Time, name string) {
 		l, err := hostedtest.Spawn(t, 5, func(r *torch.Rank) error {
@@ -60,7 +60,8 @@ func TestCoalescedAllReduce(t *testing.T) {
 }
 
 // TestCoalescingTakesNoLonger checks for all algorithms that coalesced all-reduces take no
-// longer than single ones, with tensors on the same PEs and on different PEs.
+// longer than single all-reduces one after another, with tensors on the same PEs and on
+// different PEs.
 func TestCoalescingTakesNoLonger(t *testing.T) {
 	for _, algorithm := range append(algorithms("all_reduce"), "auto") {
 		for _, n := range []int{3, 5} {
@@ -88,8 +89,8 @@ func TestCoalescingTakesNoLonger(t *testing.T) {
 	}
 }
 
-// TestCoalescedOnOtherPEs checks that coalesced collectives on different PEs run at the
-// same time: both together take as long as the longer one by itself.
+// TestCoalescedOnOtherPEs checks that two coalesced collectives on different PEs run at the
+// same time: together they take as long as the longer one by itself.
 func TestCoalescedOnOtherPEs(t *testing.T) {
 	run := func(numbers ...int) (time torch.Time) {
 		_, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
@@ -110,8 +111,8 @@ func TestCoalescedOnOtherPEs(t *testing.T) {
 	}
 }
 
-// TestCoalescing coalesces different collectives of a group, each with its own root and
-// reduction, and checks their results.
+// TestCoalescing checks the results of different collectives of a group that are coalesced.
+// Each has a root or a reduction of its own.
 func TestCoalescing(t *testing.T) {
 	l, err := hostedtest.Spawn(t, 5, func(r *torch.Rank) error {
 		rank := r.Rank()
@@ -144,7 +145,7 @@ func TestCoalescing(t *testing.T) {
 }
 
 // TestCoalescingOfNothing checks that Coalescing does nothing if its function calls no
-// collective or fails.
+// collective or returns an error.
 func TestCoalescingOfNothing(t *testing.T) {
 	boom := errors.New("boom")
 	_, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
@@ -165,7 +166,8 @@ func TestCoalescingOfNothing(t *testing.T) {
 	}
 }
 
-// TestMisuseOfCoalescing checks the errors of Coalescing and of the calls inside it.
+// TestMisuseOfCoalescing checks the errors for wrong uses of Coalescing and of calls inside
+// it.
 func TestMisuseOfCoalescing(t *testing.T) {
 	_, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 		rank := r.Rank()
@@ -225,8 +227,9 @@ func TestMisuseOfCoalescing(t *testing.T) {
 		"rank 2: all_reduce_coalesced: all_reduce of f32 [4], sum; all_reduce of f32 [5], sum; all_reduce of f32 [6], sum")
 }
 
-// TestALaunchBehindCoalescedCollectives checks that launches behind coalesced collectives
-// wait for them on their PEs, although the commands of the launches are sent ahead.
+// TestALaunchBehindCoalescedCollectives checks that launches after coalesced collectives
+// wait for the collectives on the same PEs, although the host sends the launches before
+// their turn.
 func TestALaunchBehindCoalescedCollectives(t *testing.T) {
 	l, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 		x := torch.Must(r.Full(1, torch.F32, torch.Shape{5}, torch.On(r.PE(r.Rank(), 0, 0))))
@@ -247,7 +250,7 @@ func TestALaunchBehindCoalescedCollectives(t *testing.T) {
 }
 
 // TestCoalescingThatFailsReducesNothing checks that a partial tensor keeps its addends if
-// the function of Coalescing fails.
+// the function of Coalescing returns an error.
 func TestCoalescingThatFailsReducesNothing(t *testing.T) {
 	_, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 		x := torch.Must(r.FromSlice(lists.Count(1, 5), torch.F32, torch.Shape{5}, torch.DPPolicy{PE: torch.Partial, NumCubes: 1, NumPEs: 3}))
@@ -275,7 +278,7 @@ func TestCoalescingThatFailsReducesNothing(t *testing.T) {
 }
 
 // TestMakingIsNotCoalesced checks that a collective with a producer is refused inside
-// Coalescing, which would not run the producer.
+// Coalescing, because Coalescing would not run the producer.
 func TestMakingIsNotCoalesced(t *testing.T) {
 	_, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 		x := hostedtest.Full(r, r.Rank(), 7)
@@ -285,8 +288,8 @@ func TestMakingIsNotCoalesced(t *testing.T) {
 	hostedtest.Blames(t, err, []int{0, 1, 2}, "torch: Making: a product runs beside a collective of its own: do it before or after Coalescing")
 }
 
-// elapsed returns the simulated time of the operations that do enqueues on the calling
-// rank.
+// elapsed calls the function do, waits for the operations that it has enqueued on rank r,
+// and returns the simulated time that they take.
 func elapsed(r *torch.Rank, do func() error) torch.Time {
 	torch.OK(r.Synchronize())
 	start := r.Now()

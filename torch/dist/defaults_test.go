@@ -21,7 +21,7 @@ func parseConfig(t *testing.T, text string) *ccl.Config {
 }
 
 // TestInitFollowsDefaults checks that InitProcessGroup without options takes the size of
-// the world and the settings from the defaults of ccl.yaml, or from the entry that the
+// the world and the settings from the defaults of ccl.yaml, or from the entry that these
 // defaults name.
 func TestInitFollowsDefaults(t *testing.T) {
 	const pair = "algorithms: {pair: {algorithm: tree, buffer_kind: sram, world_size: 7}, plain: {}}\n"
@@ -56,7 +56,8 @@ func TestInitFollowsDefaults(t *testing.T) {
 	}
 }
 
-// TestGroupsFollowDefaults checks that a group inherits the settings of the world.
+// TestGroupsFollowDefaults checks that a new group inherits the settings of the default
+// group.
 func TestGroupsFollowDefaults(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{CCL: parseConfig(t, "defaults: {algorithm: few, world_size: 12}\nalgorithms: {few: {algorithm: mesh, buffer_kind: hbm}}\n")})
 	torch.OK(dist.InitProcessGroup(l.Rank, "ahbm"))
@@ -69,8 +70,8 @@ func TestGroupsFollowDefaults(t *testing.T) {
 	}
 }
 
-// TestSpawnCountsWorkers checks that under Spawn the workers are the world. world_size of
-// the default entry is ignored, and the other settings of the entry apply.
+// TestSpawnCountsWorkers checks that under Spawn the world consists of the workers.
+// world_size of the default entry is ignored, and the other settings of the entry apply.
 func TestSpawnCountsWorkers(t *testing.T) {
 	config := parseConfig(t, "defaults: {algorithm: pair, world_size: 12}\nalgorithms: {pair: {algorithm: tree, buffer_kind: hbm, world_size: 7}}\n")
 	l := hostedtest.New(t, torch.Options{Topology: hostedtest.System(t, "default", "system.sips.count=3"), CCL: config})
@@ -90,7 +91,7 @@ func TestSpawnCountsWorkers(t *testing.T) {
 }
 
 // TestQueuesAreCheckedAtTheStart checks that InitProcessGroup and NewGroup refuse a group
-// whose queues do not fit, and that the program can continue with another group.
+// whose queues do not fit on the PEs, and that the program can continue with another group.
 func TestQueuesAreCheckedAtTheStart(t *testing.T) {
 	const full = ", and pe.tcm.size is 2MiB; use fewer or smaller slots (n_slots, slot_size), another memory for them (buffer_kind), or smaller messages (chunk_bytes)"
 	for _, world := range []int{7, 12} {

@@ -10,8 +10,8 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// inOrder makes a collective synchronous: later operations in the rank's stream wait for
-// the collective. The host code of the rank does not wait.
+// inOrder makes the collective w synchronous: later operations in the rank's stream wait
+// for w. The host code of the rank does not wait. If err is not nil, inOrder returns it.
 func inOrder(w *Work, err error) error {
 	if w != nil {
 		w.handle.Waited = true
@@ -22,9 +22,8 @@ func inOrder(w *Work, err error) error {
 	return err
 }
 
-// AllReduce reduces the tensors of all ranks and stores the result in every rank's tensor.
-// The addends of a partial tensor are reduced as well, and the tensor is replicated
-// afterwards.
+// AllReduce reduces x over all ranks and stores the result in x of every rank. If x is
+// partial, its addends are reduced as well, and afterwards x is replicated.
 func AllReduce(r *torch.Rank, x *torch.Tensor, op ReduceOp, group ...*Group) error {
 	return inOrder(AllReduceAsync(r, x, op, group...))
 }
@@ -34,8 +33,8 @@ func AllReduceAsync(r *torch.Rank, x *torch.Tensor, op ReduceOp, group ...*Group
 	return stateOf(r).callOnTensor(ccl.AllReduce, x, 0, op, group)
 }
 
-// Reduce reduces the tensors of all ranks and stores the result in the tensor of rank dst
-// of the world. The tensors of the other ranks do not change.
+// Reduce reduces x over all ranks and stores the result in x of rank dst of the world. The
+// tensors of the other ranks do not change.
 func Reduce(r *torch.Rank, x *torch.Tensor, dst int, op ReduceOp, group ...*Group) error {
 	return inOrder(ReduceAsync(r, x, dst, op, group...))
 }
@@ -45,7 +44,8 @@ func ReduceAsync(r *torch.Rank, x *torch.Tensor, dst int, op ReduceOp, group ...
 	return stateOf(r).callOnTensor(ccl.Reduce, x, dst, op, group)
 }
 
-// callOnTensor calls a collective that sends a tensor and receives into the same tensor.
+// callOnTensor calls the collective c, which sends x and receives into x. root is a rank of
+// the world.
 func (d *state) callOnTensor(c ccl.Collective, x *torch.Tensor, root int, op ReduceOp, group []*Group) (*Work, error) {
 	g, r, err := d.newRequest(c, op, root, group)
 	if err != nil {
@@ -63,7 +63,7 @@ func (d *state) callOnTensor(c ccl.Collective, x *torch.Tensor, root int, op Red
 	return w, err
 }
 
-// Broadcast copies the tensor of rank src of the world into the tensors of all ranks.
+// Broadcast copies x of rank src of the world into x of all other ranks.
 func Broadcast(r *torch.Rank, x *torch.Tensor, src int, group ...*Group) error {
 	return inOrder(BroadcastAsync(r, x, src, group...))
 }
@@ -73,8 +73,8 @@ func BroadcastAsync(r *torch.Rank, x *torch.Tensor, src int, group ...*Group) (*
 	return stateOf(r).callOnTensor(ccl.Broadcast, x, src, ReduceOp{}, group)
 }
 
-// AllGather gives every rank the tensors of all ranks: list[i] receives the tensor of rank
-// i of the group. The tensors may differ in size.
+// AllGather gives every rank the tensors x of all ranks: list[i] receives x of rank i of
+// the group. The tensors may differ in size.
 func AllGather(r *torch.Rank, list []*torch.Tensor, x *torch.Tensor, group ...*Group) error {
 	return inOrder(AllGatherAsync(r, list, x, group...))
 }
@@ -84,7 +84,8 @@ func AllGatherAsync(r *torch.Rank, list []*torch.Tensor, x *torch.Tensor, group 
 	return stateOf(r).callOnLists(ccl.AllGather, list, []*torch.Tensor{x}, -1, ReduceOp{}, group)
 }
 
-// AllGatherIntoTensor gives every rank the tensors of all ranks, one after another in out.
+// AllGatherIntoTensor gathers the input tensors of all ranks on every rank. The output
+// tensor receives them one after another, in the order of the ranks.
 func AllGatherIntoTensor(r *torch.Rank, out, in *torch.Tensor, group ...*Group) error {
 	return inOrder(AllGatherIntoTensorAsync(r, out, in, group...))
 }
@@ -95,7 +96,7 @@ func AllGatherIntoTensorAsync(r *torch.Rank, out, in *torch.Tensor, group ...*Gr
 }
 
 // ReduceScatter reduces list[i] over all ranks and stores the result in out of rank i of
-// the group.
+// the group, for each i.
 func ReduceScatter(r *torch.Rank, out *torch.Tensor, list []*torch.Tensor, op ReduceOp, group ...*Group) error {
 	return inOrder(ReduceScatterAsync(r, out, list, op, group...))
 }
@@ -105,8 +106,8 @@ func ReduceScatterAsync(r *torch.Rank, out *torch.Tensor, list []*torch.Tensor, 
 	return stateOf(r).callOnLists(ccl.ReduceScatter, []*torch.Tensor{out}, list, -1, op, group)
 }
 
-// ReduceScatterTensor reduces in over all ranks and stores part i of the result in out of
-// rank i of the group.
+// ReduceScatterTensor reduces in over all ranks and divides the result into one part for
+// each rank of the group. Part i is stored in out of rank i.
 func ReduceScatterTensor(r *torch.Rank, out, in *torch.Tensor, op ReduceOp, group ...*Group) error {
 	return inOrder(ReduceScatterTensorAsync(r, out, in, op, group...))
 }
@@ -128,8 +129,8 @@ func AllToAllAsync(r *torch.Rank, out, in []*torch.Tensor, group ...*Group) (*Wo
 	return stateOf(r).callOnLists(ccl.AllToAll, out, in, -1, ReduceOp{}, group)
 }
 
-// Gather sends the tensors of all ranks to rank dst of the world: list[i] receives the
-// tensor of rank i of the group. The other ranks pass no list.
+// Gather sends x of all ranks to rank dst of the world: on that rank, list[i] receives x of
+// rank i of the group. The other ranks pass no list.
 func Gather(r *torch.Rank, x *torch.Tensor, list []*torch.Tensor, dst int, group ...*Group) error {
 	return inOrder(GatherAsync(r, x, list, dst, group...))
 }
@@ -139,8 +140,8 @@ func GatherAsync(r *torch.Rank, x *torch.Tensor, list []*torch.Tensor, dst int, 
 	return stateOf(r).callOnLists(ccl.Gather, list, []*torch.Tensor{x}, dst, ReduceOp{}, group)
 }
 
-// Scatter sends list[i] of rank src of the world to rank i of the group. The other ranks
-// pass no list.
+// Scatter sends list[i] of rank src of the world to rank i of the group, which receives it
+// into x. The other ranks pass no list.
 func Scatter(r *torch.Rank, x *torch.Tensor, list []*torch.Tensor, src int, group ...*Group) error {
 	return inOrder(ScatterAsync(r, x, list, src, group...))
 }
@@ -154,8 +155,8 @@ func ScatterAsync(r *torch.Rank, x *torch.Tensor, list []*torch.Tensor, src int,
 // the barrier in their streams.
 func Barrier(r *torch.Rank, group ...*Group) error { return inOrder(BarrierAsync(r, group...)) }
 
-// BarrierAsync starts a barrier and returns a Work. Its Wait ends when all ranks have
-// reached the barrier.
+// BarrierAsync starts a barrier and returns a Work. Wait of this Work returns when all
+// ranks of the group have reached the barrier in their streams.
 func BarrierAsync(r *torch.Rank, group ...*Group) (*Work, error) {
 	d := stateOf(r)
 	g, err := d.group("barrier", group)
@@ -166,8 +167,9 @@ func BarrierAsync(r *torch.Rank, group ...*Group) (*Work, error) {
 }
 
 // AllToAllSingle does an all-to-all with the parts of one tensor. The first axis of in is
-// divided into inSplits, one size for each rank, and that of out into outSplits. Without
-// splits the axis is divided evenly. in and out may be the same tensor.
+// divided into parts of inSplits[i] rows, and part i is sent to rank i of the group. The
+// first axis of out is divided into parts of outSplits[i] rows, and part i is received from
+// rank i. Without splits the axis is divided evenly. in and out may be the same tensor.
 func AllToAllSingle(r *torch.Rank, out, in *torch.Tensor, outSplits, inSplits []int, group ...*Group) error {
 	return inOrder(AllToAllSingleAsync(r, out, in, outSplits, inSplits, group...))
 }
@@ -186,7 +188,8 @@ func AllToAllSingleAsync(r *torch.Rank, out, in *torch.Tensor, outSplits, inSpli
 	return d.call(g, all.setSignature(g, dtype.String()))
 }
 
-// ReduceOp is an operation with which a collective combines elements.
+// ReduceOp is the operation with which a collective combines the elements of different
+// ranks.
 type ReduceOp struct {
 	kind   ccl.Reduction
 	factor float64
@@ -205,8 +208,8 @@ var (
 	BXOR    = ReduceOp{kind: ccl.BXor}
 )
 
-// PREMUL_SUM returns a reduction that multiplies each rank's elements by a factor before it
-// adds them.
+// PREMUL_SUM returns a reduction that multiplies the elements of each rank by factor and
+// then adds them.
 func PREMUL_SUM(factor float64) ReduceOp { return ReduceOp{ccl.PremulSum, factor} }
 
 func (op ReduceOp) String() string {
@@ -216,8 +219,8 @@ func (op ReduceOp) String() string {
 	return op.kind.String()
 }
 
-// check panics if the reduction cannot be applied to the tensor. A partial tensor can only
-// be summed, because its value is the sum of its addends.
+// check panics if the reduction cannot be applied to x. A partial tensor can only be
+// summed, because its value is the sum of its addends. what names the collective in errors.
 func (op ReduceOp) check(what string, x *tensor) {
 	sums := op.kind == ccl.Sum || op.kind == ccl.Avg || op.kind == ccl.PremulSum
 	partial := slices.ContainsFunc(x.info.Shards, func(s shard) bool { return s.Addend > 0 })
@@ -226,9 +229,9 @@ func (op ReduceOp) check(what string, x *tensor) {
 	refuse(!op.kind.Serves(x.info.DType), what, "there is no %v of %v: avg and premul_sum are for floats, band, bor and bxor for integers", op, x.info.DType)
 }
 
-// NewSubgroups divides the world into groups of size consecutive ranks. It returns the
-// caller's group and all groups. The number of ranks must be a multiple of size. All ranks
-// must call it.
+// NewSubgroups divides the world into groups of consecutive ranks; each group has the given
+// size. It returns the group of the caller (own) and all groups. The number of ranks must
+// be a multiple of size. All ranks must call NewSubgroups.
 func NewSubgroups(r *torch.Rank, size int, opts ...GroupOption) (own *Group, all []*Group, err error) {
 	d := stateOf(r)
 	world, err := d.group("NewSubgroups", nil)
@@ -240,19 +243,19 @@ func NewSubgroups(r *torch.Rank, size int, opts ...GroupOption) (own *Group, all
 	return d.subgroups("NewSubgroups", nil, slices.Collect(slices.Chunk(lists.Count(0, n), size)), opts)
 }
 
-// NewSubgroupsByEnumeration makes a group of each list of ranks of the world. It returns
-// the caller's group, or nil if the caller is in none, and all groups. A rank may be in one
-// list only. All ranks must call it. Note that a collective takes a nil group as the
-// default group.
+// NewSubgroupsByEnumeration makes one group of each list of ranks of the world. It returns
+// the group of the caller (own) and all groups. own is nil if the caller is in no list.
+// Note that a collective takes a nil group as the default group. A rank may be in one list
+// only. All ranks must call NewSubgroupsByEnumeration.
 func NewSubgroupsByEnumeration(r *torch.Rank, lists [][]int, opts ...GroupOption) (own *Group, all []*Group, err error) {
 	return stateOf(r).subgroups("NewSubgroupsByEnumeration", nil, lists, opts)
 }
 
-// SplitGroup makes a group of each list of ranks. The lists contain ranks in the parent; a
-// nil parent is the default group. SplitGroup returns the caller's group, or nil if the
-// caller is in none. A rank may be in one list only. All members of the parent must call
-// it, and no other rank. The groups inherit the options of the parent unless opts change
-// them.
+// SplitGroup makes one group of each list of ranks and returns the group of the caller, or
+// nil if the caller is in no list. The lists contain ranks in the parent; a nil parent
+// means the default group. A rank may be in one list only. All members of the parent must
+// call SplitGroup, and no other rank. The groups inherit the options of the parent unless
+// opts change them.
 func SplitGroup(r *torch.Rank, parent *Group, lists [][]int, opts ...GroupOption) (*Group, error) {
 	d := stateOf(r)
 	g, err := d.group("SplitGroup", []*Group{parent})
@@ -269,8 +272,9 @@ func SplitGroup(r *torch.Rank, parent *Group, lists [][]int, opts ...GroupOption
 	return own, err
 }
 
-// subgroups makes a group of each list of ranks of the parent, or of the default group if
-// parent is nil. own is the caller's group, or nil.
+// subgroups makes one group of each list of ranks in the parent, or in the default group if
+// parent is nil. It returns the group of the caller (own), which may be nil, and all
+// groups. op is the name of the calling function, for errors.
 func (d *state) subgroups(op string, parent *Group, lists [][]int, opts []GroupOption) (own *Group, all []*Group, err error) {
 	refuse(len(lists) == 0, op, "no groups: give a list of ranks for each")
 	in := map[int]int{}
@@ -293,13 +297,13 @@ func (d *state) subgroups(op string, parent *Group, lists [][]int, opts []GroupO
 	return own, all, nil
 }
 
-// GetProcessGroupRanks returns the ranks of the world that are in a group, in the order of
-// the group.
+// GetProcessGroupRanks returns the members of a group as ranks of the world, in the order
+// of the group.
 func GetProcessGroupRanks(r *torch.Rank, group ...*Group) []int {
 	return stateOf(r).mustGroup("GetProcessGroupRanks", group).Ranks()
 }
 
-// GetGroupRank converts a rank of the world to its rank in a group.
+// GetGroupRank converts rank, a rank of the world, to the rank in the group.
 func GetGroupRank(r *torch.Rank, group *Group, rank int) int {
 	g := stateOf(r).mustGroup("GetGroupRank", []*Group{group})
 	i := slices.Index(g.shared.ranks, rank)
@@ -307,7 +311,7 @@ func GetGroupRank(r *torch.Rank, group *Group, rank int) int {
 	return i
 }
 
-// GetGlobalRank converts a rank in a group to its rank in the world.
+// GetGlobalRank converts rank, a rank in the group, to the rank in the world.
 func GetGlobalRank(r *torch.Rank, group *Group, rank int) int {
 	g := stateOf(r).mustGroup("GetGlobalRank", []*Group{group})
 	refuse(rank < 0 || rank >= len(g.shared.ranks), "GetGlobalRank", "no rank %d in %v: it has 0 to %d", rank, g, len(g.shared.ranks)-1)

@@ -18,8 +18,8 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// TestCollectivesTakeTheSameTimeWithoutValues compares the statistics of runs with and
-// without values.
+// TestCollectivesTakeTheSameTimeWithoutValues checks that the statistics of a collective
+// are the same in a run with values and in a run without.
 func TestCollectivesTakeTheSameTimeWithoutValues(t *testing.T) {
 	var want dist.Stats
 	for _, without := range []bool{false, true} {
@@ -42,8 +42,8 @@ func TestCollectivesTakeTheSameTimeWithoutValues(t *testing.T) {
 	}
 }
 
-// TestCollectivesHaveNoRaces checks all collectives and algorithms for races, through
-// queues and, with many PEs, through inboxes in memory.
+// TestCollectivesHaveNoRaces checks that no collective has a race with any algorithm.
+// Messages go through queues and, with many PEs, through inboxes in memory.
 func TestCollectivesHaveNoRaces(t *testing.T) {
 	options := trialOptions(t)
 	for _, name := range names() {
@@ -70,8 +70,8 @@ func TestCollectivesHaveNoRaces(t *testing.T) {
 	}
 }
 
-// TestAnyCollective runs random collectives with random settings. -rapid.checks sets how
-// many.
+// TestAnyCollective runs random collectives with random settings and checks the values. The
+// flag -rapid.checks sets the number of collectives.
 func TestAnyCollective(t *testing.T) {
 	options := trialOptions(t)
 	rapid.Check(t, func(t *rapid.T) {
@@ -108,9 +108,9 @@ func TestAnyCollective(t *testing.T) {
 	})
 }
 
-// TestAnyMixOfLayouts runs collectives on tensors with random layouts, which may differ,
-// and on slices of such tensors. It checks that each collective is refused or has right
-// values.
+// TestAnyMixOfLayouts runs collectives on tensors with random layouts, which may differ
+// from each other, and on slices of such tensors. It checks that each collective either is
+// refused or gives the right values.
 func TestAnyMixOfLayouts(t *testing.T) {
 	options := trialOptions(t)
 	split := rapid.SampledFrom([]torch.Split{torch.Replicate, torch.ColumnWise, torch.RowWise})

@@ -17,7 +17,8 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// collectives has a function for each collective that returns its tensors and its calls.
+// collectives has for each collective a function that returns its input tensors, the
+// expected results, and the synchronous and asynchronous calls.
 var collectives = map[string]func(c *caller) collectiveCall{
 	"all_reduce": func(c *caller) collectiveCall {
 		return collectiveCall{[]tensorSet{c.inputs(0, c.sameRows)}, []tensorSet{c.replicate(c.reduce(0, c.rows[0]))},
@@ -157,7 +158,7 @@ var collectives = map[string]func(c *caller) collectiveCall{
 			func(x []*torch.Tensor) error { return dist.Scatter(c.Rank, x[0], x[1:], root, c.g) },
 			func(x []*torch.Tensor) (*dist.Work, error) { return dist.ScatterAsync(c.Rank, x[0], x[1:], root, c.g) }}
 	},
-	"sendrecv": func(c *caller) collectiveCall { // from the root to the next rank
+	"sendrecv": func(c *caller) collectiveCall { // a message from the root to the next rank
 		from, to := c.group[c.root], c.group[(c.root+1)%len(c.group)]
 		before := c.inputs(0, c.sameRows)
 		after := slices.Clone(before)
@@ -246,8 +247,9 @@ var collectives = map[string]func(c *caller) collectiveCall{
 	},
 }
 
-// blocksToScatter returns the block that every rank has for each rank of the group, and the
-// reductions of the blocks.
+// blocksToScatter returns list, the blocks that every rank has for each rank of the group,
+// and reduced, the reductions of these blocks. rows returns the number of rows of the block
+// for a rank.
 func (tr trial) blocksToScatter(rows func(rank int) int) (list []tensorSet, reduced tensorSet) {
 	for rank := range tr.group {
 		list = append(list, tr.inputs(rank, func(int) int { return rows(rank) }))
@@ -256,7 +258,8 @@ func (tr trial) blocksToScatter(rows func(rank int) int) (list []tensorSet, redu
 	return list, reduced
 }
 
-// threeSizes returns functions for the rows of three blocks, which may differ in size.
+// threeSizes returns three functions that return the number of rows of a block, for three
+// blocks that may differ in size.
 func (tr trial) threeSizes() (list []func(int) int) {
 	for i := range 3 {
 		list = append(list, func(int) int { return tr.rows[i%len(tr.rows)] })
@@ -264,8 +267,8 @@ func (tr trial) threeSizes() (list []func(int) int) {
 	return list
 }
 
-// blocksToExchange returns the blocks that every rank sends to each rank, and those that it
-// receives from each rank.
+// blocksToExchange returns in, the blocks that every rank sends to each rank, and out, the
+// blocks that every rank receives from each rank.
 func (tr trial) blocksToExchange() (in, out []tensorSet) {
 	for peer := range tr.group {
 		in = append(in, tr.inputs(peer, func(rank int) int { return tr.pairRows(rank, peer) }))
@@ -279,8 +282,8 @@ func (tr trial) blocksToExchange() (in, out []tensorSet) {
 	return in, out
 }
 
-// trialOptions returns a function for the options of a trial. The machine has one SIP for
-// each worker, or three SIPs without Spawn. A SIP has two cubes of four PEs.
+// trialOptions returns a function that returns the options for a trial. The machine has one
+// SIP for each worker, or three SIPs without Spawn. A SIP has two cubes of four PEs.
 func trialOptions(t testing.TB) func(tr trial) torch.Options {
 	known := map[int]*topology.Graph{}
 	config := ccl.Default()
@@ -297,7 +300,8 @@ func trialOptions(t testing.TB) func(tr trial) torch.Options {
 	}
 }
 
-// defaultTrial returns a trial with default settings, which tests change.
+// defaultTrial returns a trial of the given collective with default settings, which tests
+// change.
 func defaultTrial(collective string, spawned bool, world int) trial {
 	return trial{
 		spawned: spawned, collective: collective, algorithm: "ring", world: world, group: lists.Count(0, world), dtype: torch.I32, reduction: reductions[0],
@@ -305,19 +309,22 @@ func defaultTrial(collective string, spawned bool, world int) trial {
 	}
 }
 
-// possible reports whether the combination of settings exists.
+// possible reports whether the settings of the trial can be combined.
 func (tr trial) possible() bool {
 	return tr.collective != "sendrecv" || tr.spawned && len(tr.group) > 1
 }
 
-// onPartsOfTensor reports whether the collective uses parts of one tensor.
+// onPartsOfTensor reports whether the collective takes one tensor with a part for each
+// rank, not a list of tensors.
 func (tr trial) onPartsOfTensor() bool {
 	return strings.Contains(tr.collective, "_tensor") || strings.Contains(tr.collective, "_single")
 }
 
+// names returns the names of all collectives, sorted.
 func names() []string { return slices.Sorted(maps.Keys(collectives)) }
 
-// algorithms returns the names of the algorithms that do a collective.
+// algorithms returns the names of the algorithms that support the collective with the given
+// name.
 func algorithms(name string) (list []string) {
 	name = strings.TrimSuffix(name, "_coalesced")
 	for _, cut := range []string{"", "_into_tensor", "_tensor", "_single", "_in_place", "_single_in_place"} {
@@ -331,9 +338,9 @@ func algorithms(name string) (list []string) {
 	panic("no collective " + name)
 }
 
-// TestEveryCollectiveOnEveryWorld runs every collective with every algorithm, with and
-// without Spawn, on worlds of several sizes. Blocks have several messages, one row, or no
-// rows.
+// TestEveryCollectiveOnEveryWorld checks the values of every collective with every
+// algorithm, with and without Spawn, on worlds of several sizes. Blocks have several
+// messages, one row, or no rows.
 func TestEveryCollectiveOnEveryWorld(t *testing.T) {
 	options := trialOptions(t)
 	for _, name := range names() {
@@ -361,7 +368,8 @@ func TestEveryCollectiveOnEveryWorld(t *testing.T) {
 	}
 }
 
-// TestEveryReductionOfEveryDType runs every reduction on every dtype that it supports.
+// TestEveryReductionOfEveryDType checks the values of every reduction on every dtype that
+// it supports.
 func TestEveryReductionOfEveryDType(t *testing.T) {
 	options := trialOptions(t)
 	for _, r := range reductions {
@@ -380,8 +388,9 @@ func TestEveryReductionOfEveryDType(t *testing.T) {
 	}
 }
 
-// TestEveryLayout runs every collective on tensors of workers in every layout. It checks
-// that collectives on parts of one tensor are refused if a part is not contiguous.
+// TestEveryLayout checks the values of every collective on tensors of workers in every
+// layout. It also checks that collectives on parts of one tensor are refused if a part is
+// not contiguous.
 func TestEveryLayout(t *testing.T) {
 	options := trialOptions(t)
 	for _, layout := range layouts {
@@ -409,8 +418,8 @@ func TestEveryLayout(t *testing.T) {
 const scatteredError = "does not lie in one piece: cut it by columns, or by rows without copies, or give it to one PE"
 
 // TestAllReduceOfPartialTensors checks that an all-reduce of partial tensors also sums the
-// addends, and that an average divides by the number of ranks only. Reductions that are not
-// sums must be refused.
+// addends, and that AVG divides by the number of ranks, not by the number of addends.
+// Reductions that are not sums must be refused.
 func TestAllReduceOfPartialTensors(t *testing.T) {
 	options := trialOptions(t)
 	for _, layout := range partialLayouts {
@@ -448,8 +457,8 @@ func TestOtherCollectivesOfPartialTensors(t *testing.T) {
 	}
 }
 
-// TestUnevenBlocks runs collectives on lists of tensors, and on splits, of different sizes,
-// some of them empty.
+// TestUnevenBlocks checks the values of collectives on lists of tensors with different
+// sizes, and of all-to-alls with uneven splits. Some of the tensors and parts are empty.
 func TestUnevenBlocks(t *testing.T) {
 	options := trialOptions(t)
 	for _, name := range []string{"all_gather", "reduce_scatter", "gather", "scatter", "all_to_all", "all_to_all_single"} {
@@ -470,7 +479,9 @@ func TestUnevenBlocks(t *testing.T) {
 	}
 }
 
-// rowsOnPEs divides the total of rows over n PEs as torch.On does.
+// rowsOnPEs divides the rows of n blocks over n PEs as torch.On does, and returns the
+// number of rows on each PE. rows has the number of rows of each block; the list repeats if
+// it has fewer than n entries.
 func rowsOnPEs(rows []int, n int) []int {
 	total := 0
 	for i := range n {
@@ -484,8 +495,8 @@ func rowsOnPEs(rows []int, n int) []int {
 	return cut
 }
 
-// TestCollectivesOfSubgroups checks collectives of groups with their own order of ranks.
-// Roots are ranks of the world.
+// TestCollectivesOfSubgroups checks the values of collectives in groups that keep their
+// order of ranks. Roots are given as ranks of the world.
 func TestCollectivesOfSubgroups(t *testing.T) {
 	options := trialOptions(t)
 	for _, name := range names() {
@@ -504,8 +515,8 @@ func TestCollectivesOfSubgroups(t *testing.T) {
 	}
 }
 
-// TestLargeWorlds runs an all-reduce on 200 PEs with every algorithm. The world is larger
-// than a SIP, and its size is not a power of two.
+// TestLargeWorlds checks the values of an all-reduce on 200 PEs with every algorithm. The
+// world is larger than a SIP, and its size is not a power of two.
 func TestLargeWorlds(t *testing.T) {
 	for _, algorithm := range algorithms("all_reduce") {
 		tr := defaultTrial("all_reduce", false, 200)
@@ -516,8 +527,8 @@ func TestLargeWorlds(t *testing.T) {
 	}
 }
 
-// TestCollectivesInPlace checks collectives that send a tensor of the list that they
-// receive into, or the reverse, at the place of the rank.
+// TestCollectivesInPlace checks collectives in place: the tensor that a rank sends is also
+// the element for this rank in the list that it receives into, or the reverse.
 func TestCollectivesInPlace(t *testing.T) {
 	for _, name := range []string{"all_gather", "reduce_scatter"} {
 		t.Run(name, func(t *testing.T) {

@@ -10,7 +10,8 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// example runs a worker of host-api.md on a ring of SIPs.
+// example runs a worker on each SIP of a ring of SIPs and prints its error. The parameter
+// ranks is the number of SIPs.
 func example(worker func(r *torch.Rank) error, ranks int) {
 	spec := torch.Must(topology.Load(context.Background(), "ring6", fmt.Sprintf("system.sips.count=%d", ranks)))
 	ctx := torch.Must(torch.New(context.Background(), torch.Options{Topology: torch.Must(topology.Compile(spec))}))
@@ -24,8 +25,8 @@ func pairs(r *torch.Rank) error {
 	torch.OK(dist.InitProcessGroup(r, "ahbm"))
 	own, _, err := dist.NewSubgroups(r, 3) // ranks 0-2 and 3-5
 	torch.OK(err)
-	pair := torch.Must(dist.SplitGroup(r, own, [][]int{{0, 2}})) // by ranks of own
-	if pair == nil {                                             // the rank between the two
+	pair := torch.Must(dist.SplitGroup(r, own, [][]int{{0, 2}})) // ranks 0 and 2 of own
+	if pair == nil {                                             // rank 1 of own is in no list
 		return nil
 	}
 	x := torch.Must(r.Full(float64(r.Rank()), torch.F32, torch.Shape{1}))
@@ -116,7 +117,7 @@ func configure(r *torch.Rank) error {
 	}
 	torch.OK(dist.BroadcastObjectList(r, plan, 0))
 	texts := torch.Must(dist.GatherObject(r, fmt.Sprintf("rank %d: batch %d", r.Rank(), plan[0]["batch"]), 1))
-	for _, text := range texts { // of rank 1 alone
+	for _, text := range texts { // only rank 1 gets texts
 		fmt.Println(text)
 	}
 	return nil

@@ -11,9 +11,10 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// prepareMessage prepares a message whose two ends have been enqueued. The message does not
-// get its own launch, because a PE runs one launch at a time: messages that begin at the
-// same instant would wait for each other.
+// prepareMessage prepares the message k, whose two ends have been enqueued. The message
+// does not get a launch of its own, because a PE runs one launch at a time: messages that
+// begin at the same instant would then wait for each other. startMessages launches them
+// together.
 func (c *world) prepareMessage(k *call, members []member) error {
 	lanes, _, err := makeLanes(members)
 	for i := range lanes {
@@ -30,7 +31,7 @@ func (c *world) prepareMessage(k *call, members []member) error {
 	k.lanes = lanes
 	k.op.Begin = func(sim.Event) error {
 		k.op.Expect()
-		if len(c.outbox) == 0 { // other messages may begin at this instant
+		if len(c.outbox) == 0 { // wait for other messages that begin at this instant
 			c.s.Later(c.startMessages)
 		}
 		c.outbox = append(c.outbox, k)
@@ -40,8 +41,9 @@ func (c *world) prepareMessage(k *call, members []member) error {
 	return nil
 }
 
-// checkSelfMessage checks one lane of a message that a rank sends to itself. The lane may
-// receive into the memory that it sends. No other lane may receive into that memory.
+// checkSelfMessage checks lane number index of a message that a rank sends to itself. The
+// lane may receive into exactly the memory that it sends. Any other overlap between this
+// memory and the memory that a lane receives into is an error.
 func checkSelfMessage(lanes []lane, index int) error {
 	in := lanes[index].in[0][0]
 	for i := range lanes {
@@ -52,8 +54,8 @@ func checkSelfMessage(lanes []lane, index int) error {
 	return nil
 }
 
-// startMessages starts the messages of the present instant. Messages with PEs in common,
-// directly or through other messages, share one launch.
+// startMessages launches the messages that begin at the present instant. Messages share a
+// launch if they have a PE in common, directly or through further messages.
 func (c *world) startMessages() {
 	messages := c.outbox
 	c.outbox = nil
@@ -93,7 +95,7 @@ func (c *world) startMessages() {
 	}
 }
 
-// launchMessages runs messages in one launch.
+// launchMessages runs all messages of list in one launch.
 func (c *world) launchMessages(list []*call) {
 	name, settings, ops := list[0].op.Name, list[0].group.options.Settings, make([]*stream.Operation, len(list))
 	if len(list) > 1 {
@@ -105,7 +107,7 @@ func (c *world) launchMessages(list []*call) {
 	op := stream.NewPart(name, nil)
 	op.Follow(ops...)
 	p := c.newLaunchPlan(ccl.Direct, ccl.SendRecv, settings)
-	plan := &ccl.Plan{Collective: ccl.SendRecv, DType: torch.U8} // messages of any dtype, as bytes
+	plan := &ccl.Plan{Collective: ccl.SendRecv, DType: torch.U8} // messages of any dtype are sent as bytes
 	ranks := map[machine.PEID]int{}
 	rank := func(pe machine.PEID, member int) int {
 		if _, known := ranks[pe]; !known {

@@ -14,9 +14,9 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// TestAllWorkersThatFailAreNamed checks that the error contains all workers that fail at
-// the same instant, each with its own error, for different kinds of failures. It must not
-// contain workers that wait or that fail later.
+// TestAllWorkersThatFailAreNamed checks that the error of Spawn contains all workers that
+// fail at the same instant, each with its own error, for different kinds of failures. The
+// error must not contain workers that wait or that fail later.
 func TestAllWorkersThatFailAreNamed(t *testing.T) {
 	errs := make([]error, 7)
 	for rank := range errs {
@@ -136,7 +136,7 @@ func TestAllWorkersThatFailAreNamed(t *testing.T) {
 }
 
 // TestErrorsOfEachRankByType checks that errors.As finds the error of a rank by its type,
-// also if other ranks have errors with the same text.
+// even if the error of another rank has the same text.
 func TestErrorsOfEachRankByType(t *testing.T) {
 	_, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 		if r.Rank() == 2 {
@@ -151,5 +151,5 @@ func TestErrorsOfEachRankByType(t *testing.T) {
 	}
 }
 
-// testLine matches the file and line of a test.
+// testLine matches the name and line number of a test file in an error.
 var testLine = regexp.MustCompile(`\w+_test\.go:\d+`)

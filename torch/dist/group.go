@@ -17,9 +17,9 @@ import (
 // Group is a process group as one rank sees it.
 type Group struct {
 	shared *groupState
-	rank   int // in the group; -1 if the rank is not a member
+	rank   int // the caller's rank in the group; -1 if the caller is not a member
 	next   int // the number of the rank's next collective, from 0
-	split  int // the number of groups that SplitGroup has made of the group
+	split  int // the number of groups that SplitGroup has made of this group so far
 
 	objects int // the number of the rank's next collective of objects, from 0
 }
@@ -31,18 +31,20 @@ func (g *Group) Rank() int { return g.rank }
 // Size returns the number of ranks of the group.
 func (g *Group) Size() int { return len(g.shared.ranks) }
 
-// Ranks returns the ranks of the world that are in the group, in the order of the group.
+// Ranks returns the members of the group as ranks of the world, in the order of the group.
 func (g *Group) Ranks() []int { return slices.Clone(g.shared.ranks) }
 
-// Next returns the rank of the world that follows the caller in the group. The first rank
-// follows the last one. Next panics if the caller is not a member.
+// Next returns the member that follows the caller in the group, as a rank of the world. The
+// first member follows the last one. Next panics if the caller is not a member.
 func (g *Group) Next() int { return g.worldRank("Next", g.rank+1) }
 
-// Prev returns the rank of the world that precedes the caller in the group. The last rank
-// precedes the first one. Prev panics if the caller is not a member.
+// Prev returns the member that precedes the caller in the group, as a rank of the world.
+// The last member precedes the first one. Prev panics if the caller is not a member.
 func (g *Group) Prev() int { return g.worldRank("Prev", g.rank+g.Size()-1) }
 
-// worldRank converts rank i of the group, modulo its size, to a rank of the world.
+// worldRank converts rank i of the group, modulo the size of the group, to a rank of the
+// world. It panics if the caller is not a member. op is the name of the calling function,
+// for errors.
 func (g *Group) worldRank(op string, i int) int {
 	refuse(g.rank < 0, op, "the caller is not in %v: call it on these ranks alone", g)
 	return g.shared.ranks[i%g.Size()]
@@ -57,14 +59,14 @@ func (g *Group) describe() string {
 	return fmt.Sprintf("%v, which has %s", g.shared, stream.RankList(g.shared.ranks))
 }
 
-// groupState is a process group as all its ranks share it.
+// groupState holds what all ranks of a process group share.
 type groupState struct {
 	name       string
-	ranks      []int          // ranks of the world, in the order of the group
-	madeBy     []int          // ranks that have made the group so far
-	splits     []*groupState  // made by SplitGroup
+	ranks      []int          // the members as ranks of the world, in the order of the group
+	madeBy     []int          // the ranks that have called the function that makes the group
+	splits     []*groupState  // the groups that SplitGroup has made of this group
 	incomplete map[int]*call  // calls that not all ranks have made, by number
-	calls      *stream.Stream // the calls in order, which is the same in the streams of all workers
+	calls      *stream.Stream // orders the collectives, which all workers call in the same order
 	options    GroupOptions
 
 	// posted has the encoded objects of calls that not all ranks have made, by the number
@@ -80,8 +82,8 @@ func (g *groupState) String() string { return g.name }
 // Backend is the name of the only backend, the simulated machine.
 const Backend = "ahbm"
 
-// GroupOptions are the properties of a process group. A new group inherits the properties
-// of the default group unless an option changes them.
+// GroupOptions holds the properties of a process group. A new group inherits the properties
+// of the default group, or of its parent, unless an option changes them.
 type GroupOptions struct {
 	ccl.Settings            // the settings of the collectives
 	Timeout      torch.Time // the timeout of collectives and messages; 0 means none
@@ -93,23 +95,25 @@ type GroupOptions struct {
 // GroupOption changes a property of a process group.
 type GroupOption func(*GroupOptions)
 
-// Settings replaces the settings of a group, for example by those of an entry of ccl.yaml.
+// Settings replaces the settings of a group by s, for example by those of an entry of
+// ccl.yaml.
 func Settings(s ccl.Settings) GroupOption { return func(o *GroupOptions) { o.Settings = s } }
 
-// Algorithm sets the algorithm of a group's collectives. Collectives that the algorithm
-// does not support use the default algorithm. ccl.Auto chooses the algorithm with the
-// lowest cost for each collective.
+// Algorithm selects the algorithm for the collectives of a group. Collectives that this
+// algorithm does not support use the default algorithm. The name ccl.Auto selects the
+// algorithm with the lowest cost for each collective.
 func Algorithm(name string) GroupOption { return func(o *GroupOptions) { o.Algorithm = name } }
 
-// KeepOrder numbers the ranks of a group in the order in which they are listed. Without
+// KeepOrder numbers the ranks of a group in the order in which NewGroup lists them. Without
 // KeepOrder the ranks are sorted, as in PyTorch.
 func KeepOrder() GroupOption { return func(o *GroupOptions) { o.KeepOrder = true } }
 
 // InitProcessGroup makes the default group. Its settings are the defaults of ccl.yaml, or
-// the entry that the defaults name, unless opts change them. Under Spawn, its ranks are all
-// workers, and world_size is ignored. In a program without Spawn, its ranks are the first
-// world_size PEs, or all PEs if ccl.yaml sets no world_size. InitProcessGroup returns an
-// error if the queues of the group do not fit.
+// the entry that these defaults name, unless opts change them. Under Spawn, the members are
+// all workers, and world_size is ignored. In a program without Spawn, the members are the
+// first world_size PEs, or all PEs if ccl.yaml sets no world_size. InitProcessGroup returns
+// an error if the settings are wrong, or if the queues that they need do not fit on the
+// PEs.
 func InitProcessGroup(r *torch.Rank, backend string, opts ...GroupOption) error {
 	d := stateOf(r)
 	if err := d.s.Begin("InitProcessGroup"); err != nil {
@@ -140,8 +144,10 @@ func InitProcessGroup(r *torch.Rank, backend string, opts ...GroupOption) error 
 	return err
 }
 
-// join makes the next group of the calling rank, or joins it if another rank has made it
-// already. The group is one of the parent's groups, or of the world's if parent is nil.
+// join returns the next group of the calling rank. It makes the group unless another rank
+// has already made it. members has the ranks of the world in the order of the group, and o
+// the options. The group is one of the parent's groups, or of the world's groups if parent
+// is nil. op is the name of the calling function, for errors.
 func (d *state) join(op string, parent *Group, members []int, o GroupOptions) (*Group, error) {
 	all, made, name := &d.w.groups, &d.groupsMade, "the default group"
 	if n := d.groupsMade - d.madeBefore; n > 0 {
@@ -182,8 +188,8 @@ func (d *state) join(op string, parent *Group, members []int, o GroupOptions) (*
 	return g, nil
 }
 
-// checkSettings returns an error if a group of these ranks cannot run its collectives with
-// the settings.
+// checkSettings returns an error if a group of the given members cannot run its collectives
+// with the given settings.
 func (c *world) checkSettings(members []int, settings ccl.Settings) error {
 	if names := append(ccl.Names(), ccl.Auto); !slices.Contains(names, settings.Algorithm) {
 		return fmt.Errorf("no algorithm %q: there are %s", settings.Algorithm, strings.Join(names, ", "))
@@ -198,8 +204,8 @@ func (c *world) checkSettings(members []int, settings ccl.Settings) error {
 	return cost.CheckSettings(settings, c.Topology(), c.representativePEs(members), queues)
 }
 
-// representativePEs returns one PE for each rank. Without Spawn it is the rank itself.
-// Under Spawn it is the first PE of the rank's SIP, because only the tensors of a call
+// representativePEs returns one PE for each of ranks. Without Spawn a rank is a PE. Under
+// Spawn it returns the first PE of the rank's SIP, because the tensors of later calls
 // decide which PEs take part.
 func (c *world) representativePEs(ranks []int) []int {
 	if !c.spawned {
@@ -212,13 +218,15 @@ func (c *world) representativePEs(ranks []int) []int {
 	return pes
 }
 
-// NewGroup makes a group of some ranks of the world. The ranks are sorted unless KeepOrder
-// is given. All ranks must call it, members or not, in the same order.
+// NewGroup makes a group with the given ranks of the world as its members. The ranks are
+// sorted unless the option KeepOrder is given. All ranks of the world, members or not, must
+// make the same groups in the same order.
 func NewGroup(r *torch.Rank, ranks []int, opts ...GroupOption) (*Group, error) {
 	return stateOf(r).subgroup("NewGroup", nil, ranks, opts)
 }
 
-// subgroup makes a group of ranks of the parent, or of the default group if parent is nil.
+// subgroup makes a group of the given ranks of the parent, or of the default group if
+// parent is nil. op is the name of the calling function, for errors.
 func (d *state) subgroup(op string, parent *Group, ranks []int, opts []GroupOption) (*Group, error) {
 	base, err := d.group(op, []*Group{parent})
 	if err != nil {
@@ -240,7 +248,7 @@ func (d *state) subgroup(op string, parent *Group, ranks []int, opts []GroupOpti
 	return d.join(op, parent, pick(base.shared.ranks, sorted), o)
 }
 
-// DestroyProcessGroup waits for all operations of the rank and removes its groups.
+// DestroyProcessGroup waits for all operations of the rank and removes all its groups.
 func DestroyProcessGroup(r *torch.Rank) error {
 	d := stateOf(r)
 	if _, err := d.group("DestroyProcessGroup", nil); err != nil {
@@ -257,11 +265,12 @@ func IsInitialized(r *torch.Rank) bool {
 	return len(stateOf(r).joined) > 0
 }
 
-// GetRank returns the rank of the caller in a group, or in the default group if none is
-// given. It returns -1 if the caller is not a member, and 0 in a program without Spawn.
+// GetRank returns the rank of the caller in the given group, or in the default group if no
+// group is given. It returns -1 if the caller is not a member, and 0 in a program without
+// Spawn.
 func GetRank(r *torch.Rank, group ...*Group) int { return stateOf(r).mustGroup("GetRank", group).rank }
 
-// GetWorldSize returns the number of ranks of a group, or -1 if the caller is not a member.
+// GetWorldSize returns the number of ranks in a group, or -1 if the caller is not a member.
 func GetWorldSize(r *torch.Rank, group ...*Group) int {
 	g := stateOf(r).mustGroup("GetWorldSize", group)
 	if g.rank < 0 {
@@ -276,8 +285,8 @@ func GetBackend(r *torch.Rank, group ...*Group) string {
 	return Backend
 }
 
-// PEs returns the PEs of a group in a program without Spawn, by rank. Pass them to torch.On
-// to place a tensor for the collectives of the group.
+// PEs returns the PEs of a group in a program without Spawn, in the order of the ranks.
+// Pass them to torch.On to place a tensor for the collectives of the group.
 func PEs(r *torch.Rank, group ...*Group) []int {
 	d := stateOf(r)
 	g := d.mustGroup("PEs", group)
@@ -285,8 +294,9 @@ func PEs(r *torch.Rank, group ...*Group) []int {
 	return slices.Clone(g.shared.ranks)
 }
 
-// group returns the group that a call names, or the default group. It returns an error if
-// the rank may not start an operation.
+// group returns the group in the optional argument group of a call, or the default group.
+// It returns an error if the rank may not start an operation. op is the name of the calling
+// function, for errors.
 func (d *state) group(op string, group []*Group) (*Group, error) {
 	if err := d.s.Begin(op); err != nil {
 		return nil, err
@@ -294,8 +304,9 @@ func (d *state) group(op string, group []*Group) (*Group, error) {
 	return d.mustGroup(op, group), nil
 }
 
-// mustGroup returns the group that a call names, or the default group. It panics if there
-// is no such group.
+// mustGroup returns the group in the optional argument group of a call, or the default
+// group. It panics if there is no such group. op is the name of the calling function, for
+// errors.
 func (d *state) mustGroup(op string, group []*Group) *Group {
 	refuse(len(group) > 1, op, "%d groups: give one", len(group))
 	refuse(d.s.Current() == nil, op, "called from a kernel")

@@ -10,7 +10,8 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// TestMisuseOfGroupsByWorkers checks the full errors of wrong calls by a worker.
+// TestMisuseOfGroupsByWorkers checks the whole text of the errors for wrong calls by a
+// worker.
 func TestMisuseOfGroupsByWorkers(t *testing.T) {
 	zeros := func(r *torch.Rank, shape ...int) *torch.Tensor {
 		x, err := r.Zeros(torch.F32, shape)
@@ -190,10 +191,10 @@ func TestMisuseOfGroupsByWorkers(t *testing.T) {
 	}
 }
 
-// ownLine matches the line of a mistake in this file.
+// ownLine matches the place of a mistake in this file, as errors name it.
 var ownLine = regexp.MustCompile(`at groups_misuse_test\.go:\d+: `)
 
-// TestMisuseOfGroupsOfPEs checks the errors of wrong calls in a program without Spawn.
+// TestMisuseOfGroupsOfPEs checks the errors for wrong calls in a program without Spawn.
 func TestMisuseOfGroupsOfPEs(t *testing.T) {
 	l := hostedtest.PEs(t, 4)
 	x := l.MustZeros(torch.F32, torch.On(0, 1, 2, 3), 8)
@@ -219,6 +220,8 @@ func TestMisuseOfGroupsOfPEs(t *testing.T) {
 		"InitProcessGroup: a world of 25 ranks on a system of 24 PEs: lower world_size")
 }
 
+// TestSpawnOfTooManyWorkers checks the errors for a Spawn with too many workers, with no
+// workers and with a nil worker.
 func TestSpawnOfTooManyWorkers(t *testing.T) {
 	l := hostedtest.New(t, trialOptions(t)(trial{}))
 	for want, f := range map[string]func(){

@@ -14,6 +14,8 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
+// TestRanksOfGroups checks the rank and the size that members and other ranks get for a
+// group.
 func TestRanksOfGroups(t *testing.T) {
 	var got [4]string
 	_, err := hostedtest.Spawn(t, 4, func(r *torch.Rank) error {
@@ -52,7 +54,8 @@ func TestRanksOfGroups(t *testing.T) {
 	}
 }
 
-// TestTheWorldIsAllPEs checks that without a world size all PEs are ranks.
+// TestTheWorldIsAllPEs checks that in a program without Spawn and without world_size all
+// PEs are ranks.
 func TestTheWorldIsAllPEs(t *testing.T) {
 	l := hostedtest.New(t, trialOptions(t)(trial{}))
 	if err := dist.InitProcessGroup(l.Rank, "ahbm"); err != nil {
@@ -69,8 +72,8 @@ func TestTheWorldIsAllPEs(t *testing.T) {
 	l.Holds("x", x, want)
 }
 
-// TestOverlappingGroups checks collectives of several groups that have ranks in common and
-// are in flight at the same time.
+// TestOverlappingGroups checks the values of collectives of several groups that have ranks
+// in common and are in flight at the same time.
 func TestOverlappingGroups(t *testing.T) {
 	groups := [][]int{{0, 1, 2}, {2, 3}, {4, 3, 1}, {0, 4}, {1, 2, 3, 4, 0}}
 	l, err := hostedtest.Spawn(t, 5, func(self *torch.Rank) error {
@@ -161,8 +164,8 @@ func TestFreeTensorOfPendingCollective(t *testing.T) {
 }
 
 // TestADeferredDestroyProcessGroup checks that a worker may call DestroyProcessGroup in a
-// defer, also if the worker is stopped because its call does not agree with those of the
-// other ranks.
+// deferred function, even if the worker is stopped because its call of a collective differs
+// from the calls of the other ranks.
 func TestADeferredDestroyProcessGroup(t *testing.T) {
 	l, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 		defer dist.DestroyProcessGroup(r)
@@ -195,8 +198,8 @@ func TestGroupsAfterReinitialization(t *testing.T) {
 	}
 }
 
-// TestProgramGroupsAfterSpawn checks that the groups of a program are still usable after a
-// Spawn, whose workers have their own groups.
+// TestProgramGroupsAfterSpawn checks that the groups of a program can still be used after a
+// Spawn whose workers made other groups.
 func TestProgramGroupsAfterSpawn(t *testing.T) {
 	l := hostedtest.PEs(t, 4)
 	err := l.Spawn(func(r *torch.Rank) error {
@@ -218,8 +221,8 @@ func TestProgramGroupsAfterSpawn(t *testing.T) {
 	l.Holds("y", y, []int{4, 6, 4, 6})
 }
 
-// TestAfterACollectiveThatCannotBeDone checks that a program continues after a collective
-// that returns an error.
+// TestAfterACollectiveThatCannotBeDone checks that a program can continue after a call of a
+// collective has returned an error.
 func TestAfterACollectiveThatCannotBeDone(t *testing.T) {
 	l := hostedtest.PEs(t, 2)
 	x, y := l.Ints(lists.Count(0, 4), torch.I32, torch.On(0, 1)), l.MustZeros(torch.I32, torch.On(0, 1), 4)
@@ -230,14 +233,15 @@ func TestAfterACollectiveThatCannotBeDone(t *testing.T) {
 	l.Holds("x after a launch", x, lists.Count(0, 4))
 }
 
+// TestUnknownAlgorithm checks the error for the name of an algorithm that does not exist.
 func TestUnknownAlgorithm(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{})
 	hostedtest.Says(t, "error", dist.InitProcessGroup(l.Rank, "ahbm", dist.Algorithm("rign")),
 		`InitProcessGroup: no algorithm "rign": there are `+strings.Join(ccl.Names(), ", ")+", auto")
 }
 
-// TestRootCubeOutOfRange checks that InitProcessGroup refuses a root cube that SIPs do not
-// have.
+// TestRootCubeOutOfRange checks that InitProcessGroup refuses the number of a root cube
+// that the SIPs do not have.
 func TestRootCubeOutOfRange(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{})
 	s, err := l.CCL().Named("center_root_all_reduce")

@@ -9,12 +9,12 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// checkInPlace returns an error if memory that a rank sends overlaps with memory that it
-// receives into in a way that the collective does not support. A collective with a block
-// for each rank supports it for the rank's own block only. An all-to-all supports any
-// overlap inside a lane, because it first copies what it sends. Lanes do not wait for each
-// other, so blocks of different lanes must not overlap. They can do so only in a group of
-// one rank.
+// checkInPlace returns an error if a rank sends from memory that it also receives into,
+// unless the collective c allows it. A collective with one block for each rank allows it
+// only for the block that belongs to the rank itself. An all-to-all allows any overlap
+// inside a lane, because it first copies the blocks that it sends. Lanes do not wait for
+// each other, so blocks of different lanes must not overlap. Such an overlap is possible
+// only in a group of one rank.
 func checkInPlace(c ccl.Collective, members []member, lanes []lane) error {
 	blocks := c == ccl.AllGather || c == ccl.Gather || c == ccl.ReduceScatter || c == ccl.Scatter || c == ccl.AllToAll && len(members) == 1
 	for i := range lanes[0].pes {
@@ -41,9 +41,10 @@ func checkInPlace(c ccl.Collective, members []member, lanes []lane) error {
 	return nil
 }
 
-// overwrittenBlocks returns the blocks that a rank sends from memory that it also receives
-// into. The other blocks are empty in the result. The block that a rank sends to itself in
-// place needs no copy and is empty, too.
+// overwrittenBlocks returns the blocks that a rank must copy before it sends them, because
+// it also receives into the same memory. The parameters in and out are the blocks that the
+// rank sends and receives. The result has one entry for each sent block; entries that need
+// no copy are empty. The block that the rank sends to itself in place needs no copy.
 func overwrittenBlocks(in, out []block, rank int) []block {
 	list := make([]block, len(in))
 	for i, b := range in {
@@ -57,14 +58,14 @@ func overwrittenBlocks(in, out []block, rank int) []block {
 	return list
 }
 
-// overlaps reports whether two blocks have memory in common.
+// overlaps reports whether b and o have memory in common.
 func (b block) overlaps(o block) bool {
 	end := func(b block) memory.VA { return b.va + memory.VA(b.elems*b.x.info.DType.Size()) }
 	return b.elems > 0 && o.elems > 0 && b.va < end(o) && o.va < end(b)
 }
 
-// copyOverwritten copies the blocks that would be overwritten before they are sent, and
-// makes the algorithm send the copies.
+// copyOverwritten copies the blocks of this PE that would be overwritten before they are
+// sent, and makes the algorithm send the copies. It is called at the start of the launch.
 func (p *launchPlan) copyOverwritten(t *tl.PE) {
 	if p.copies == nil {
 		return

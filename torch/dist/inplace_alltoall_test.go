@@ -9,8 +9,8 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// TestTheTimeOfAnAllToAllInPlace checks that an all-to-all in place takes longer, because
-// it copies the blocks for other ranks first.
+// TestTheTimeOfAnAllToAllInPlace checks that an all-to-all in place takes longer than one
+// between two tensors, because it first copies the blocks for other ranks.
 func TestTheTimeOfAnAllToAllInPlace(t *testing.T) {
 	measure := func(inPlace bool) torch.Time {
 		l, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
@@ -31,8 +31,9 @@ func TestTheTimeOfAnAllToAllInPlace(t *testing.T) {
 	}
 }
 
-// TestAnAllToAllOfTheSameViews checks that lists of equal views of a tensor are in place,
-// too, and take the same time as the tensor itself.
+// TestAnAllToAllOfTheSameViews checks that an all-to-all whose two lists have different
+// views of the same elements is in place, too, and takes the same time as one on the tensor
+// itself.
 func TestAnAllToAllOfTheSameViews(t *testing.T) {
 	l, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 		x := torch.Must(r.FromSlice(lists.Count(3*1029*r.Rank(), 3*1029), torch.F32, torch.Shape{3 * 1029}))
@@ -51,8 +52,8 @@ func TestAnAllToAllOfTheSameViews(t *testing.T) {
 	}
 }
 
-// TestTheMemoryOfAnAllToAllInPlace checks that the copies of an all-to-all in place use
-// device memory until the end of the collective.
+// TestTheMemoryOfAnAllToAllInPlace checks that the copies of an all-to-all in place occupy
+// device memory only until the end of the collective.
 func TestTheMemoryOfAnAllToAllInPlace(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{Topology: hostedtest.System(t, "ring6", "system.sips.count=3", "cube.hbm.slice_size=32KiB")})
 	run := func(rows int) error {
@@ -78,6 +79,8 @@ func TestTheMemoryOfAnAllToAllInPlace(t *testing.T) {
 	hostedtest.Blames(t, run(3*2000), []int{0, 1, 2}, "all_to_all 1 of the default group: copies of what all_to_all 1 of the default group sends: sip0.cube0.hbm0: out of memory: asked 16000B")
 }
 
+// TestAnAllToAllOfListsThatOverlap checks that an all-to-all is refused if its two lists
+// have tensors in common but are not the same list.
 func TestAnAllToAllOfListsThatOverlap(t *testing.T) {
 	_, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 		x := []*torch.Tensor{hostedtest.Full(r, 0, 1), hostedtest.Full(r, 1, 1), hostedtest.Full(r, 2, 1), hostedtest.Full(r, 3, 1)}

@@ -11,8 +11,8 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// TestChunksInPlace checks for all algorithms that a rank's own block may be a chunk of the
-// tensor of all blocks, as in NCCL.
+// TestChunksInPlace checks for all algorithms that the block of a rank may be a chunk of
+// the tensor that has the blocks of all ranks, as in NCCL.
 func TestChunksInPlace(t *testing.T) {
 	const n = 37
 	for _, ranks := range []int{2, 3, 5} {
@@ -62,9 +62,9 @@ func TestChunksInPlace(t *testing.T) {
 	}
 }
 
-// TestLanesOfChunks checks the number of lanes if the ranks' chunks are on different PEs of
-// their devices. If all chunks have the same number of shards of the same sizes, each shard
-// is a lane; otherwise there is one lane.
+// TestLanesOfChunks checks the number of lanes of a collective in which the ranks' chunks
+// are on different PEs of their devices. If all chunks have the same number of shards with
+// the same sizes, there is a lane for each shard. Otherwise there is one lane.
 func TestLanesOfChunks(t *testing.T) {
 	for _, c := range []struct{ elems, lanes int }{{16, 2}, {14, 1}, {2, 1}} {
 		l, err := hostedtest.Spawn(t, 2, func(r *torch.Rank) error {
@@ -84,15 +84,16 @@ func TestLanesOfChunks(t *testing.T) {
 	}
 }
 
-// TestBlocksThatOverlap checks that a rank must not send memory that it also receives into,
-// other than its own block, with tensors on one PE and on several PEs.
+// TestBlocksThatOverlap checks the error for a rank that sends from memory that it also
+// receives into, other than the block that belongs to the rank itself. The tensors are on
+// one PE or on several PEs.
 func TestBlocksThatOverlap(t *testing.T) {
 	rows := torch.DPPolicy{PE: torch.RowWise, NumCubes: 1, NumPEs: 4}
 	for _, c := range []struct {
 		name string
 		on   torch.Placement
 		do   func(r *torch.Rank, x *torch.Tensor, rank int) error
-		want string // after "rank 0 "
+		want string // the text of the error after "rank 0 "
 	}{
 		{"a block of another rank", nil, func(r *torch.Rank, x *torch.Tensor, rank int) error {
 			return dist.AllGatherIntoTensor(r, x, x.Chunk(2, 0)[1-rank])

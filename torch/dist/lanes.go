@@ -9,15 +9,15 @@ import (
 	"github.com/kernbench/kernbench/internal/memory"
 )
 
-// lane is a set of PEs, one for each rank, that hold the same part of a collective's
-// tensors, with the addresses of their blocks. Lanes are independent and run at the same
+// lane is a set of PEs, one for each rank, that exchange the same part of a collective's
+// tensors. It has the addresses of their blocks. Lanes are independent and run at the same
 // time.
 type lane struct {
-	pes     []machine.PEID // by rank
-	in, out [][]block      // by rank, then by the number of the block in ccl.Args
+	pes     []machine.PEID // the PE of each rank
+	in, out [][]block      // the blocks that each rank sends and receives, numbered as in ccl.Args
 }
 
-// block is a number of elements at consecutive addresses.
+// block is a range of elements of the tensor x at consecutive addresses.
 type block struct {
 	x     *tensor
 	va    memory.VA
@@ -26,9 +26,9 @@ type block struct {
 
 // makeLanes divides the tensors of a collective into lanes. If all tensors are divided in
 // the same way, there is one lane for each shard. Otherwise all tensors must be row-major
-// in memory, and there is one lane for each shard of the tensor that a rank passes whole.
-// makeLanes also returns the holders: the members of a lane, by rank, where each holder of
-// an addend is a member.
+// in memory, and there is one lane for each shard of the tensor that a rank passes whole,
+// not in blocks. Each lane has one PE for each holder. The holders are the members, where a
+// member with a partial tensor counts once for each addend.
 func makeLanes(members []member) (lanes []lane, holders []member, err error) {
 	if holders, err = splitAddends(members); err != nil {
 		return nil, nil, err
@@ -45,8 +45,8 @@ func makeLanes(members []member) (lanes []lane, holders []member, err error) {
 	return used, holders, nil
 }
 
-// add adds a rank on a PE. The rank sends the first of its blocks, sent in number, and
-// receives into the others.
+// add adds a rank on a PE to the lane. Of the given blocks, the rank sends the first ones,
+// sent in number, and receives into the rest.
 func (l *lane) add(at machine.PEID, blocks []block, sent int) {
 	l.pes, l.in, l.out = append(l.pes, at), append(l.in, blocks[:sent:sent]), append(l.out, blocks[sent:])
 }
@@ -61,8 +61,9 @@ func (l lane) empty() bool {
 	return true
 }
 
-// splitAddends replaces each member that has a partial tensor by one member for each
-// addend, so that a collective that reduces over the members also sums the addends.
+// splitAddends returns the members with each member that has a partial tensor replaced by
+// one member for each addend. A collective that reduces over these members also sums the
+// addends.
 func splitAddends(members []member) ([]member, error) {
 	var all []member
 	for _, m := range members {
@@ -90,8 +91,8 @@ func splitAddends(members []member) ([]member, error) {
 	return all, nil
 }
 
-// shardLanes returns a lane for each shard, or nil if the tensors are not all divided in
-// the same way.
+// shardLanes returns a lane for each shard of the tensors. It returns nil if the tensors
+// are not all divided in the same way.
 func shardLanes(members []member) []lane {
 	var first *tensor
 	n, alike := 1, true // n is the number of lanes, which is 1 without tensors
@@ -124,9 +125,9 @@ func shardLanes(members []member) []lane {
 	return lanes
 }
 
-// blockIn returns the part of the span that a shard holds. elems is the number of elements
-// of the tensor. It reports false if the part is not consecutive in the shard, or the shard
-// does not hold a share of every row.
+// blockIn returns the part of the span that a shard contains. elems is the number of
+// elements of the tensor. The second result is false if this part is not consecutive in the
+// shard, or if the shard does not contain a part of every row.
 func (s span) blockIn(held shard, elems int) (block, bool) {
 	size := memory.VA(s.x.info.DType.Size())
 	switch {
@@ -144,10 +145,10 @@ func (s span) blockIn(held shard, elems int) (block, bool) {
 	return block{s.x, held.VA + memory.VA(s.from/width*mine)*size, s.count / width * mine}, true
 }
 
-// rowLanes returns a lane for each shard of the tensor that a rank passes whole, if there
-// is such a tensor and all blocks are as large as that tensor. Otherwise it returns one
-// lane. It also returns one lane if ranks have divided slices differently. All tensors must
-// be row-major in memory.
+// rowLanes returns the lanes for tensors that are divided in different ways. All tensors
+// must be row-major in memory. If ranks pass a tensor whole, not in blocks, and all blocks
+// have the size of that tensor, there is one lane for each of its shards. Otherwise, or if
+// slices are divided differently on different ranks, there is one lane.
 func rowLanes(members []member) ([]lane, error) {
 	uniform, sliced := true, false
 	first := -1
@@ -189,8 +190,8 @@ func rowLanes(members []member) ([]lane, error) {
 	return lanes, nil
 }
 
-// wholeShards returns the shards of the first tensor that the member passes whole, or nil
-// if there is none. It omits empty shards unless all are empty.
+// wholeShards returns the shards of the first tensor that the member passes whole, not in
+// blocks, or nil if there is none. It omits empty shards unless all shards are empty.
 func (m *member) wholeShards() []shard {
 	for _, s := range m.spans() {
 		if m.count(s) == m.elems(s) {
@@ -205,7 +206,7 @@ func (m *member) wholeShards() []shard {
 	return nil
 }
 
-// count returns the number of elements of a span.
+// count returns the number of elements of the span s.
 func (m *member) count(s span) int {
 	if s.count < 0 {
 		return m.elems(s)
@@ -213,9 +214,10 @@ func (m *member) count(s span) int {
 	return s.count
 }
 
-// rowLane returns the lane of elems elements of every block, starting at from. elems is -1
-// for all elements. The lane runs on the PEs of shard j of the tensors that ranks pass
-// whole.
+// rowLane returns a lane that exchanges a range of every block: elems elements, beginning
+// with element number from. elems = -1 means all elements. whole[i] has the shards of the
+// tensor that member i passes whole, or nil. The lane runs on the PE of shard j of these
+// tensors.
 func rowLane(members []member, whole [][]shard, j, from, elems int) (l lane) {
 	for i, m := range members {
 		at := m.defaultPE
@@ -235,8 +237,8 @@ func rowLane(members []member, whole [][]shard, j, from, elems int) (l lane) {
 	return l
 }
 
-// rowMajor reports whether the shards follow each other in memory without gaps and hold the
-// whole tensor in row-major order.
+// rowMajor reports whether the shards contain the whole tensor x in row-major order and
+// follow each other in memory without gaps.
 func rowMajor(shards []shard, x *tensor) bool {
 	at, next, axes := 0, memory.VA(0), x.info.Axes
 	for _, s := range shards {
@@ -259,8 +261,8 @@ func rowMajor(shards []shard, x *tensor) bool {
 	return at == x.Numel()
 }
 
-// contiguous reports whether the elements of the shard are consecutive in the row-major
-// tensor. An empty shard is contiguous.
+// contiguous reports whether the elements of the shard are consecutive in a row-major
+// tensor with the extents axes. An empty shard is contiguous.
 func contiguous(s *shard, axes []int) bool {
 	stride, n := 1, 1
 	for axis := len(axes) - 1; axis >= 0 && s.Elems > 0; axis-- {

@@ -17,22 +17,23 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// launchPlan is one launch over all ranks and lanes that does a collective.
+// launchPlan describes one launch that runs a collective on all ranks and lanes.
 type launchPlan struct {
 	program     machine.Program
 	next        []*launchPlan // coalesced collectives that follow in the same launch
 	algorithm   *ccl.Algorithm
 	lanes       int
-	args        []*ccl.Args  // by rank of the launch
-	members     []int        // the rank of the world of each target of the launch
-	inboxElems  int          // the size of each PE's inboxes in elements; 0 if messages go through queues
+	args        []*ccl.Args  // the arguments of the kernel, by rank of the launch
+	members     []int        // the rank in the world to which each target PE of the launch belongs
+	inboxElems  int          // the size of the inboxes of each PE in elements; 0 if messages go through queues
 	inboxes     *scratch     // the memory of the inboxes, or nil
-	overwritten [][]block    // by rank of the launch: blocks to copy, because the rank also receives into them
+	overwritten [][]block    // by rank of the launch: blocks to copy before they are sent, because the rank also receives into them
 	copies      *scratch     // memory for copies of overwritten, or nil
-	reserved    memory.Bytes // TCM on each PE that the producer needs
+	reserved    memory.Bytes // the size of TCM on each PE that the producer needs
 }
 
-// plan plans the launches of a call: one, unless the call combines several collectives.
+// plan returns the launches of the call k: one, unless the call combines several
+// collectives.
 func (c *world) plan(k *call, members []member) ([]*launchPlan, error) {
 	switch r := members[0].request; {
 	case r.making != nil:
@@ -44,9 +45,9 @@ func (c *world) plan(k *call, members []member) ([]*launchPlan, error) {
 	return []*launchPlan{p}, err
 }
 
-// planOne plans the launch of one collective. algorithm may be ccl.Auto. reserved bytes of
-// TCM remain free on each PE. With queuesOnly, auto chooses among algorithms that need no
-// inboxes.
+// planOne plans the launch of one collective. algorithm is the name of the algorithm or
+// ccl.Auto. The launch leaves reserved bytes of TCM free on each PE. If queuesOnly is true,
+// ccl.Auto chooses only among algorithms that need no inboxes.
 func (c *world) planOne(k *call, members []member, algorithm string, reserved memory.Bytes, queuesOnly bool) (*launchPlan, error) {
 	r, settings := members[0].request, k.group.options.Settings
 	lanes, holders, err := makeLanes(members)
@@ -111,7 +112,7 @@ func (c *world) planOne(k *call, members []member, algorithm string, reserved me
 	return p, nil
 }
 
-// sharedPEError returns the error for a lane whose rank i is on the same PE as another
+// sharedPEError returns the error for a lane in which rank i is on the same PE as another
 // rank.
 func (l *lane) sharedPEError(c *world, i int) error {
 	pe := c.m.PE(l.pes[i])
@@ -127,9 +128,9 @@ func (l *lane) sharedPEError(c *world, i int) error {
 	return fmt.Errorf("two ranks are on %v: give each a device of its own with SetDevice", pe)
 }
 
-// newLaunchPlan returns the plan of a launch that has no PEs yet. Its body copies the
-// overwritten blocks, runs the algorithm's kernel for the collective, and then for the
-// collectives in next.
+// newLaunchPlan returns the plan of a launch that runs a collective with the algorithm a.
+// The plan has no PEs yet. On each PE, the launch copies the overwritten blocks, runs the
+// kernel of the algorithm, and then runs the kernel again for each collective in next.
 func (c *world) newLaunchPlan(a *ccl.Algorithm, does ccl.Collective, settings ccl.Settings) *launchPlan {
 	p := &launchPlan{algorithm: a, lanes: 1}
 	p.program = machine.Program{Name: fmt.Sprintf("%v(%s)", does, a.Name), Queues: c.m.Queues(settings.Queues())}
@@ -143,9 +144,10 @@ func (c *world) newLaunchPlan(a *ccl.Algorithm, does ccl.Collective, settings cc
 	return p
 }
 
-// setTiles decides whether the messages of a plan go through queues or inboxes, and sets
-// plan.Tiles to the number of tiles that fit into the rest of TCM. It returns the bytes of
-// that rest, which may be negative.
+// setTiles decides whether the messages of plan go through queues or inboxes. It sets
+// plan.Tiles to the number of tiles that fit into the rest of TCM, which is what the queues
+// and the producer leave. tcm is the size of TCM. setTiles returns the size of the rest in
+// bytes, which may be negative.
 func (p *launchPlan) setTiles(plan *ccl.Plan, tcm memory.Bytes) memory.Bytes {
 	queues, ports := p.program.Queues, p.algorithm.Ports(plan)
 	tcm -= p.reserved
@@ -159,7 +161,7 @@ func (p *launchPlan) setTiles(plan *ccl.Plan, tcm memory.Bytes) memory.Bytes {
 	return tcm
 }
 
-// dtype returns the dtype of the request's tensors, or U8 if it has none.
+// dtype returns the dtype of the request's tensors, or U8 if the request has no tensors.
 func (r *request) dtype() torch.DType {
 	for _, s := range r.spans() {
 		return s.x.info.DType
@@ -167,7 +169,8 @@ func (r *request) dtype() torch.DType {
 	return torch.U8
 }
 
-// connect builds the neighbour table of the launch.
+// connect sets the neighbour table of the launch to the connections that the algorithm
+// needs.
 func (p *launchPlan) connect() {
 	for i, a := range p.args {
 		for _, n := range p.algorithm.Neighbors(a.Plan, a.Rank) {
@@ -180,7 +183,8 @@ func (p *launchPlan) connect() {
 	}
 }
 
-// pointers returns a function from the number of a block to a pointer to the block.
+// pointers returns a function that returns a pointer to block i. d is the dtype of the
+// pointers.
 func pointers(blocks []block, d torch.DType) func(int) tl.Ptr {
 	shards := make([]tl.Shard, len(blocks))
 	for i, b := range blocks {
@@ -194,7 +198,7 @@ func pointers(blocks []block, d torch.DType) func(int) tl.Ptr {
 	}
 }
 
-// vector returns a pointer to a shard as a vector of consecutive elements.
+// vector returns a pointer to the shard s as a vector of consecutive elements of dtype d.
 func vector(s *tl.Shard, d torch.DType) tl.Ptr {
 	return tl.Ptr{Addr: s.Addr, DType: d, Rank: 1, Stride: [oplog.MaxRank]int64{1}, Shard: s}
 }
@@ -204,7 +208,9 @@ type partLabel string
 
 func (s partLabel) String() string { return string(s) }
 
-// allocate allocates the inboxes and the memory for copies, if the launch needs them.
+// allocate allocates the memory that the launch needs in addition to its tensors: inboxes,
+// which become the window of the launch, and copies of blocks that would be overwritten. It
+// is called when the launch starts.
 func (p *launchPlan) allocate(c *world, op *stream.Operation) (err error) {
 	if p.inboxElems > 0 {
 		if p.inboxes, err = p.scratch(c, op, "messages of "+op.Name, slices.Repeat([]int{p.inboxElems}, len(p.args)), false); err != nil {
@@ -230,26 +236,28 @@ func (p *launchPlan) allocate(c *world, op *stream.Operation) (err error) {
 	return err
 }
 
-// scratch is temporary memory of a launch, with a shard on each PE. It is freed at the end
-// of the launch.
+// scratch is temporary memory of a launch, with one shard on each PE. It is freed at the
+// end of the launch.
 type scratch struct {
 	*hosted.Tensor
 	free func() error
 }
 
-// scratch allocates elems[i] elements on the PE of rank i of the launch.
+// scratch allocates temporary memory for the operation op: elems[i] elements on the PE of
+// rank i of the launch. written says whether the memory needs values. name is the name of
+// the memory in errors.
 func (p *launchPlan) scratch(c *world, op *stream.Operation, name string, elems []int, written bool) (*scratch, error) {
 	x, free, err := hosted.Scratch(c.Context, op.Name, name, p.args[0].DType, p.program.Targets, elems, written)
 	return &scratch{x, free}, err
 }
 
-// ptr returns a pointer to the shard of a rank of the launch.
+// ptr returns a pointer to the shard of the given rank of the launch.
 func (x *scratch) ptr(rank int) tl.Ptr {
 	s := &x.Shards[rank]
 	return vector(&tl.Shard{Tensor: x.Name, Part: partLabel("this PE's part"), Addr: int64(s.VA), Bytes: int64(s.Bytes)}, x.DType)
 }
 
-// free frees the temporary memory of the launch.
+// free frees the inboxes and the copies, if the launch has any.
 func (p *launchPlan) free() (err error) {
 	for _, x := range []*scratch{p.inboxes, p.copies} {
 		if x != nil {
@@ -260,7 +268,8 @@ func (p *launchPlan) free() (err error) {
 }
 
 // counts returns the sizes of the lane's blocks in elements, in the form of
-// ccl.Plan.Counts. It returns an error if a rank expects another size than its peer sends.
+// ccl.Plan.Counts. It returns an error if the size that a rank expects differs from the
+// size that its peer sends.
 func (l *lane) counts(c ccl.Collective, members []member) ([]int, error) {
 	n := len(l.pes)
 	switch c {
@@ -284,7 +293,7 @@ func (l *lane) counts(c ccl.Collective, members []member) ([]int, error) {
 	return []int{l.in[0][0].elems}, nil
 }
 
-// firstCounts returns the size of the first block of each rank.
+// firstCounts returns for each rank the size of its first block in elements.
 func firstCounts(list [][]block) (counts []int) {
 	for _, blocks := range list {
 		counts = append(counts, blocks[0].elems)
@@ -292,12 +301,12 @@ func firstCounts(list [][]block) (counts []int) {
 	return counts
 }
 
-// receiveMismatch is a format for checkCounts.
+// receiveMismatch is the error format of checkCounts for blocks that are received.
 const receiveMismatch = "rank %d has room for %d elements of rank %d's, and they are %d"
 
-// checkCounts compares the sizes of blocks with the sizes that want returns. It formats an
-// error with text from the rank, the size of its block, the peer, and the size that the
-// peer has.
+// checkCounts checks that the block of each rank for each peer has want(rank, peer)
+// elements. If not, it returns an error with the format text. The arguments of the format
+// are the rank, the size of its block, the peer, and the size that want returns.
 func checkCounts(list [][]block, members []member, want func(rank, peer int) int, text string) error {
 	for rank, blocks := range list {
 		for peer, b := range blocks {
@@ -309,7 +318,7 @@ func checkCounts(list [][]block, members []member, want func(rank, peer int) int
 	return nil
 }
 
-// compact returns a single count if all counts are equal, otherwise all counts.
+// compact returns a list of one count if all counts are equal, and otherwise counts itself.
 func compact(counts []int) []int {
 	if one := slices.Compact(slices.Clone(counts)); len(one) == 1 {
 		return one

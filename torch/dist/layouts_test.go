@@ -11,15 +11,15 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// TestLayoutsThatDoNotFit checks that a collective on tensors with different layouts has
-// right values or returns an error.
+// TestLayoutsThatDoNotFit checks that a collective on tensors with different layouts either
+// gives the right values or returns an error.
 func TestLayoutsThatDoNotFit(t *testing.T) {
 	columns := torch.DPPolicy{PE: torch.ColumnWise, NumCubes: 1, NumPEs: 2}
 	rows := torch.DPPolicy{PE: torch.RowWise, NumCubes: 1, NumPEs: 2}
 	square := torch.Shape{4, 4}
 	for _, c := range []struct {
 		name string
-		own  [2]torch.Placement // by rank
+		own  [2]torch.Placement // the placement of each rank
 		do   func(r *torch.Rank, x *torch.Tensor) (*torch.Tensor, error)
 		want []int // the values if there is no error
 	}{
@@ -63,7 +63,7 @@ func TestLayoutsThatDoNotFit(t *testing.T) {
 	}
 }
 
-// TestListsOnOtherPEs checks that the tensors of a collective may be on different PEs.
+// TestListsOnOtherPEs checks an all-gather whose tensors are on different PEs of a rank.
 func TestListsOnOtherPEs(t *testing.T) {
 	l, err := hostedtest.Spawn(t, 2, func(r *torch.Rank) error {
 		rank := r.Rank()
@@ -86,7 +86,8 @@ func TestListsOnOtherPEs(t *testing.T) {
 	}
 }
 
-// TestRanksOnOtherDevices checks collectives of ranks that have called SetDevice.
+// TestRanksOnOtherDevices checks collectives of ranks that have chosen another device with
+// SetDevice.
 func TestRanksOnOtherDevices(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{Topology: hostedtest.System(t, "ring6")})
 	for _, c := range []struct {

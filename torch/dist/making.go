@@ -14,9 +14,9 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// Making is a producer: a kernel that computes tensors (pieces) one after another, while
-// a collective reduces the pieces that are complete. All pieces have the same placement.
-// Each PE computes its own shard of every piece.
+// Making describes a producer: a kernel that computes tensors (pieces) one after another,
+// while a collective reduces the pieces that are complete. All pieces have the same
+// placement. Each PE computes its shard of every piece.
 type Making struct {
 	Name  string
 	Using []*torch.Tensor // other tensors that Make and Use read or write
@@ -28,13 +28,15 @@ type Making struct {
 	// piece is reduced when all of these PEs have computed it. Together must return the
 	// same PEs for each of them. If Together is nil, each PE writes only its own shard.
 	Together func(pe int) []int
-	// Use is called on each PE when a piece has been reduced. It may be nil.
+	// Use is called on each PE that holds a shard when a piece has been reduced. It may be
+	// nil.
 	Use func(t *tl.PE, pe, piece int)
 	// Room is the number of bytes of TCM that Make and Use need on each PE.
 	Room int
 }
 
-// AllReduceMaking runs the producer m and an all-reduce of each piece in one launch.
+// AllReduceMaking runs the producer m and an all-reduce of each piece in one launch. pieces
+// has the tensors that the producer computes.
 func AllReduceMaking(r *torch.Rank, m Making, pieces []*torch.Tensor, op ReduceOp, group ...*Group) error {
 	d := stateOf(r)
 	var list []*request
@@ -51,8 +53,9 @@ func AllReduceMaking(r *torch.Rank, m Making, pieces []*torch.Tensor, op ReduceO
 	return nil
 }
 
-// ReduceScatterMaking runs the producer m and a reduce-scatter of each piece in one
-// launch. Rank r of the group receives the sum of the ranks' in[i][r] in its out[i].
+// ReduceScatterMaking runs the producer m and a reduce-scatter of each piece in one launch.
+// The producer computes piece i as the tensors in[i], one for each rank of the group. On
+// rank r, out[i] receives the reduction of in[i][r] over all ranks.
 func ReduceScatterMaking(r *torch.Rank, m Making, out []*torch.Tensor, in [][]*torch.Tensor, op ReduceOp, group ...*Group) error {
 	refuse(len(in) != len(out), "reduce_scatter", "%d pieces to receive and %d to send", len(out), len(in))
 	d := stateOf(r)
@@ -72,7 +75,8 @@ func ReduceScatterMaking(r *torch.Rank, m Making, out []*torch.Tensor, in [][]*t
 	return d.callMaking(m, list, group)
 }
 
-// callMaking calls one collective over all pieces, with m as their producer.
+// callMaking calls one collective that combines the requests for all pieces, with m as the
+// producer of the pieces.
 func (d *state) callMaking(m Making, pieces []*request, group []*Group) error {
 	refuse(len(pieces) == 0 || m.Make == nil, "Making", "%s has no pieces, or no Make", m.Name)
 	first := pieces[0]
@@ -92,12 +96,13 @@ func (d *state) callMaking(m Making, pieces []*request, group []*Group) error {
 		all.signature += ", " + d.describe(g, r.out[0].x)
 		all.in, all.out = append(all.in, r.in...), append(all.out, r.out...)
 	}
-	all.out = append(all.out, fullSpans(tensorsOf(m.Using, m.Name)...)...) // the producer may write them
+	all.out = append(all.out, fullSpans(tensorsOf(m.Using, m.Name)...)...) // the producer may write these tensors
 	return inOrder(d.call(g, all))
 }
 
 // CheckMaking returns an error if the group's algorithm for a collective needs inboxes and
-// therefore cannot overlap with a producer. Programs can call it before they compute.
+// therefore cannot overlap with a producer. Programs can call CheckMaking before they
+// compute.
 func CheckMaking(r *torch.Rank, does ccl.Collective, group ...*Group) error {
 	d := stateOf(r)
 	g, err := d.group("CheckMaking", group)
@@ -121,8 +126,8 @@ func CheckMaking(r *torch.Rank, does ccl.Collective, group ...*Group) error {
 	return nil
 }
 
-// inboxesError returns the error for an algorithm that needs inboxes and so cannot overlap
-// with a producer.
+// inboxesError returns the error for the algorithm a, which needs inboxes for the plan p
+// and so cannot overlap with a producer.
 func inboxesError(a *ccl.Algorithm, p *ccl.Plan, queues topology.IPCQ) error {
 	return fmt.Errorf("messages that overlap with a kernel go through queues: %w", cost.TooManyPorts(a, p, queues.MaxPorts))
 }
@@ -131,19 +136,20 @@ func inboxesError(a *ccl.Algorithm, p *ccl.Plan, queues topology.IPCQ) error {
 type overlap struct {
 	pieces    []*launchPlan
 	targets   []machine.PEID // the PEs of the launch, by rank
-	producers []*Making      // by rank of the launch
+	producers []*Making      // the producer of each rank of the launch
 	ranks     map[int]int    // from PE to rank of the launch
 	reducing  int            // ranks below reducing hold shards; the others only compute
 }
 
-// planMaking combines the collectives of all pieces and their producer into one launch.
+// planMaking combines the collectives of all pieces and the producer of the pieces into one
+// launch.
 func (c *world) planMaking(k *call, members []member) ([]*launchPlan, error) {
 	var p overlap
 	var err error
 	if p.pieces, err = c.planPieces(k, members); err != nil {
 		return nil, err
 	}
-	holders, err := splitAddends(members) // in the order of the lanes' ranks
+	holders, err := splitAddends(members) // in the order of the ranks of each lane
 	if err != nil {
 		return nil, err
 	}
@@ -162,7 +168,7 @@ func (c *world) planMaking(k *call, members []member) ([]*launchPlan, error) {
 	return []*launchPlan{whole}, nil
 }
 
-// planPieces plans a collective for each piece, all with the same algorithm.
+// planPieces plans one collective for each piece. All use the same algorithm.
 func (c *world) planPieces(k *call, members []member) (pieces []*launchPlan, err error) {
 	room := 0
 	for _, m := range members {
@@ -186,8 +192,8 @@ func (c *world) planPieces(k *call, members []member) (pieces []*launchPlan, err
 	return pieces, nil
 }
 
-// addHelpers adds to the launch the PEs that hold no shard of the pieces and only compute
-// parts of the shards of other PEs.
+// addHelpers adds helper PEs to the launch: PEs that hold no shard of the pieces and only
+// compute parts of the shards of other PEs.
 func (p *overlap) addHelpers() error {
 	whole := p.pieces[0]
 	for rank, pe := range p.targets[:p.reducing] {
@@ -210,8 +216,8 @@ func (p *overlap) addHelpers() error {
 	return nil
 }
 
-// run is the body of the launch on one PE. It computes the first piece, and then reduces
-// each piece while the next one is computed.
+// run executes the launch on one PE. It computes the first piece, and then reduces each
+// piece while the next one is computed.
 func (p *overlap) run(t *tl.PE) {
 	m, pe := p.producers[t.Rank()], int(p.targets[t.Rank()])
 	next := m.begin(t, pe, 0)
@@ -235,16 +241,18 @@ func (p *overlap) run(t *tl.PE) {
 	}
 }
 
-// begin calls Make and requires that it returns a function.
+// begin calls Make for a piece and returns the function that Make returns. It stops the
+// kernel with an error if this function is nil.
 func (m *Making) begin(t *tl.PE, pe, piece int) func() bool {
 	next := m.Make(t, pe, piece)
 	t.Assert(next != nil, "%s: Make of piece %d on PE %d is nil: it has to be a function, which may report that there is nothing to do", m.Name, piece, pe)
 	return next
 }
 
-// waitFor waits until all of pes have computed piece i: a barrier between them. No PE can
-// be two barriers ahead of another, so two signals are enough to tell barriers apart. The
-// collective leaves these signals free, because its messages go through queues.
+// waitFor waits until all of pes have computed piece i. It is a barrier between these PEs;
+// ranks has their ranks in the launch. No PE can be two barriers ahead of another, so two
+// signals are enough to distinguish consecutive barriers. The collective does not use these
+// signals, because its messages go through queues.
 func waitFor(t *tl.PE, pes []int, ranks map[int]int, i int) {
 	signal := i % 2
 	for _, pe := range pes {
@@ -253,8 +261,8 @@ func waitFor(t *tl.PE, pes []int, ranks map[int]int, i int) {
 	t.WaitSignal(signal, tl.GE, len(pes)*(i/2+1))
 }
 
-// interleaved is a machine that issues a step of the producer each time before a kernel
-// waits for another PE.
+// interleaved is a machine for the kernel of a collective. Each time before this kernel
+// waits for another PE, interleaved issues one step of the producer.
 type interleaved struct {
 	tl.Machine
 	next func() bool

@@ -12,7 +12,7 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// idle is a Make without any steps.
+// idle is a Make function without any steps to compute.
 func idle(*tl.PE, int, int) func() bool { return func() bool { return false } }
 
 // TestMakingReducesAddends checks that AllReduceMaking also reduces the addends of a
@@ -32,6 +32,7 @@ func TestMakingReducesAddends(t *testing.T) {
 	}
 }
 
+// TestMakingErrors checks which ranks get which error for wrong uses of a producer.
 func TestMakingErrors(t *testing.T) {
 	rows := torch.DPPolicy{PE: torch.RowWise, NumCubes: 1, NumPEs: 2}
 	vector := func(r *torch.Rank, on ...torch.TensorOption) *torch.Tensor {
@@ -40,7 +41,7 @@ func TestMakingErrors(t *testing.T) {
 	nothing := dist.Making{Name: "nothing", Make: idle}
 	for _, c := range []struct {
 		name  string
-		ranks []int // to blame
+		ranks []int // the ranks that get the error
 		run   worker
 		texts []string
 	}{
@@ -113,7 +114,8 @@ func TestMakingErrors(t *testing.T) {
 	}
 }
 
-// TestMakingNeedsQueues checks that a producer is refused if the algorithm needs inboxes.
+// TestMakingNeedsQueues checks that a producer is refused if the algorithm of the group
+// needs inboxes.
 func TestMakingNeedsQueues(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{Topology: hostedtest.System(t, "ring6", "pe.ipcq.max_ports=2")})
 	err := l.Spawn(func(r *torch.Rank) error {
@@ -137,7 +139,8 @@ func TestMakingNeedsSpawn(t *testing.T) {
 }
 
 // TestMakingChoosesQueues checks that auto chooses an algorithm without inboxes while a
-// producer runs. Without a producer, it chooses a direct exchange for this small size.
+// producer runs. Without a producer, auto chooses a direct exchange for this small size,
+// which needs inboxes.
 func TestMakingChoosesQueues(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{Topology: hostedtest.System(t, "ring6", "pe.ipcq.max_ports=2")})
 	var alone, overlapped string

@@ -10,7 +10,8 @@ import (
 )
 
 // TestMakingOverlaps checks that computing and reducing at the same time takes little more
-// than one of the two alone, in a case where both take about as long.
+// time than computing by itself or reducing by itself. In this case both take about the
+// same time.
 func TestMakingOverlaps(t *testing.T) {
 	const ranks, pieces, n = 4, 8, 16384
 	measure := func(run func(r *torch.Rank, list []*torch.Tensor, make func(t *tl.PE, pe, piece int) func() bool) error) (total torch.Time) {

@@ -15,17 +15,17 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// makingTrial is a case in which kernels compute pieces and a collective reduces them:
-// overlapped, or one after the other.
+// makingTrial is a test case in which kernels compute pieces and a collective reduces the
+// pieces. Computing and reducing can overlap, or run one after the other.
 type makingTrial struct {
 	algorithm  string
-	scatter    bool // reduce_scatter; otherwise all_reduce
+	scatter    bool // whether the collective is a reduce_scatter; otherwise all_reduce
 	world      int
 	rows       []int // the number of rows of each piece
 	layout     layout
 	chunk      topology.Bytes
-	together   bool // PEs write shards of each other, and Together says so
-	undeclared bool // PEs write shards of each other, and Together is nil
+	together   bool // whether PEs write shards of each other, and Together lists these PEs
+	undeclared bool // whether PEs write shards of each other although Together is nil
 	race       bool
 }
 
@@ -36,19 +36,19 @@ func (m makingTrial) String() string {
 // makingWidth is the number of columns of all pieces.
 const makingWidth = 6
 
-// makingTensors are the tensors of one rank.
+// makingTensors holds the tensors of one rank in a makingTrial.
 type makingTensors struct {
 	rank    *torch.Rank
 	trial   makingTrial
 	pes     []int // the PEs that hold a piece
 	input   *torch.Tensor
 	pieces  [][]*torch.Tensor // one tensor for each piece, or one for each piece and rank
-	reduced []*torch.Tensor   // the pieces, or the rank's share of each piece
+	reduced []*torch.Tensor   // the reduced pieces, or the part of each reduced piece that the rank receives
 	used    []*torch.Tensor   // the results of Use
 	calls   map[[2]int]int    // the number of calls of Use, by PE and piece
 }
 
-// newTensors makes the tensors of a rank.
+// newTensors returns the tensors of rank r, whose number is rank.
 func (m makingTrial) newTensors(r *torch.Rank, rank int) *makingTensors {
 	d := &makingTensors{rank: r, trial: m, calls: map[[2]int]int{}}
 	most := slices.Max(m.rows)
@@ -61,7 +61,7 @@ func (m makingTrial) newTensors(r *torch.Rank, rank int) *makingTensors {
 	}
 	data := make([]float64, most*makingWidth)
 	for i := range data {
-		data[i] = math.Sin(float64(1 + i + 1000*rank)) // so that sums in another order have other bits
+		data[i] = math.Sin(float64(1 + i + 1000*rank)) // so that sums in another order have different bits
 	}
 	shape := func(rows int) torch.Shape { return torch.Shape{rows, makingWidth} }
 	d.input = torch.Must(r.FromSlice(data, torch.F32, shape(most), torch.OnEach(d.pes...)))
@@ -84,7 +84,7 @@ func (m makingTrial) newTensors(r *torch.Rank, rank int) *makingTensors {
 	return d
 }
 
-// own returns the shard of a tensor that a PE holds.
+// own returns the shard of x on PE pe as a piece.
 func (d *makingTensors) own(x *torch.Tensor, pe int) torch.Piece {
 	sip, cube, place := d.rank.Place(pe)
 	for _, s := range x.Shards() {
@@ -95,9 +95,9 @@ func (d *makingTensors) own(x *torch.Tensor, pe int) torch.Piece {
 	panic(fmt.Sprintf("PE %d holds nothing", pe))
 }
 
-// steps returns the steps that compute a piece on a PE, one for each row of a tensor. A PE
-// computes the rows of its own shard. If n PEs work together, a PE computes every n-th row
-// and writes it to all PEs that hold a part of it.
+// steps returns the steps that compute a piece on PE pe, one for each row of a tensor.
+// Normally a PE computes the rows of its own shard. If n PEs work together, a PE computes
+// every n-th row and writes it to all PEs that hold a part of the row.
 func (d *makingTensors) steps(t *tl.PE, pe, piece int) (list []func()) {
 	for k, x := range d.pieces[piece] {
 		factor := float64(1+piece) * 0.1 * float64(1+k)
@@ -122,14 +122,15 @@ func (d *makingTensors) steps(t *tl.PE, pe, piece int) (list []func()) {
 	return list
 }
 
-// use doubles the PE's shard of a reduced piece and stores it in another tensor.
+// use doubles the shard of a reduced piece on PE pe and stores the result in another
+// tensor. It also counts its calls.
 func (d *makingTensors) use(t *tl.PE, pe, piece int) {
 	d.calls[[2]int{pe, piece}]++
 	from, to := d.own(d.reduced[piece], pe), d.own(d.used[piece], pe)
 	t.Store(to.Ptr, t.Load(from.Ptr, tl.Shape{from.Rows, from.Cols}, tl.F32).Mul(2))
 }
 
-// runOverlapped computes and reduces the pieces in one launch.
+// runOverlapped computes and reduces the pieces at the same time, in one launch.
 func (d *makingTensors) runOverlapped(r *torch.Rank) error {
 	m := dist.Making{
 		Name: "making", Using: append([]*torch.Tensor{d.input}, d.used...), Use: d.use,
@@ -154,7 +155,7 @@ func (d *makingTensors) runOverlapped(r *torch.Rank) error {
 	return dist.AllReduceMaking(r, m, d.reduced, dist.SUM)
 }
 
-// runInTurn computes all pieces, then reduces all, and then uses all.
+// runInTurn first computes all pieces, then reduces all of them, and then uses all of them.
 func (d *makingTensors) runInTurn(r *torch.Rank) error {
 	pes := torch.PEs(d.pes...)
 	all := []*torch.Tensor{d.input}
@@ -182,8 +183,8 @@ func (d *makingTensors) runInTurn(r *torch.Rank) error {
 	return errors.Join(err, each("use", d.use, slices.Concat(d.reduced, d.used)...))
 }
 
-// run runs the trial with the function how, and returns the bytes that each rank has in the
-// end, and the races if the trial looks for them.
+// run runs the trial with the function how, which is runOverlapped or runInTurn. It returns
+// the final bytes of each rank, and the races if the trial looks for races.
 func (m makingTrial) run(o torch.Options, how func(*makingTensors, *torch.Rank) error) (values [][]byte, races []string, err error) {
 	o.Race = m.race
 	c, err := torch.New(context.Background(), o)
@@ -228,7 +229,7 @@ func (m makingTrial) run(o torch.Options, how func(*makingTensors, *torch.Rank) 
 	return values, races, err
 }
 
-// compare runs a trial overlapped and in turn, and compares the bytes.
+// compare runs the trial overlapped and in turn, and checks that both give the same bytes.
 func (m makingTrial) compare(t *testing.T, o torch.Options) {
 	t.Helper()
 	got, races, err := m.run(o, (*makingTensors).runOverlapped)
@@ -247,8 +248,8 @@ func (m makingTrial) compare(t *testing.T, o torch.Options) {
 	}
 }
 
-// makingTrials returns trials of an algorithm on worlds of several sizes. Index i of the
-// algorithm varies the layouts and the pieces.
+// makingTrials returns trials of an algorithm on worlds of several sizes. i is the index of
+// the algorithm; different i give different layouts and pieces.
 func makingTrials(algorithm string, scatter bool, i int) (list []makingTrial) {
 	for j, world := range []int{2, 3, 5, 8} {
 		m := makingTrial{algorithm: algorithm, scatter: scatter, world: world, layout: layouts[(i+j)%len(layouts)], chunk: 64}
@@ -260,8 +261,8 @@ func makingTrials(algorithm string, scatter bool, i int) (list []makingTrial) {
 	return list
 }
 
-// TestMakingGivesTheSameBits checks for every algorithm that overlapped computing and
-// reducing gives the same bits as computing all pieces first.
+// TestMakingGivesTheSameBits checks for every algorithm that computing and reducing at the
+// same time gives the same bits as computing all pieces first.
 func TestMakingGivesTheSameBits(t *testing.T) {
 	options := trialOptions(t)
 	for _, scatter := range []bool{false, true} {
@@ -274,8 +275,8 @@ func TestMakingGivesTheSameBits(t *testing.T) {
 	}
 }
 
-// TestMakingTogetherHasNoRaces checks that PEs that write shards of each other have no
-// races if Together says so, and that without Together there is a race or an error.
+// TestMakingTogetherHasNoRaces checks that PEs that write shards of each other cause no
+// races if Together lists these PEs, and that without Together there is a race or an error.
 func TestMakingTogetherHasNoRaces(t *testing.T) {
 	for _, scatter := range []bool{false, true} {
 		for i, layout := range layouts[1:] {

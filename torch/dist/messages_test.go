@@ -11,8 +11,9 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// TestBatchedMessages sends messages in a ring, in both directions at once. The receives
-// are not in the order of the sends, so that tags and groups decide.
+// TestBatchedMessages checks messages in a ring, in both directions at once. The receives
+// are in another order than the sends, so that tags and groups decide which messages they
+// get.
 func TestBatchedMessages(t *testing.T) {
 	const n = 5
 	l, err := hostedtest.Spawn(t, n, func(r *torch.Rank) error {
@@ -86,8 +87,8 @@ func TestMessagesKeepTheirOrder(t *testing.T) {
 	}
 }
 
-// TestManyMessagesInAnyOrder checks that a rank can enqueue many receives and wait for the
-// messages in another order than they are sent.
+// TestManyMessagesInAnyOrder checks that a rank can enqueue many receives, and wait for the
+// messages in another order than that in which they are sent.
 func TestManyMessagesInAnyOrder(t *testing.T) {
 	const n = 100
 	_, err := hostedtest.Spawn(t, 2, func(r *torch.Rank) error {
@@ -162,8 +163,8 @@ func TestMessagesToOneself(t *testing.T) {
 	l.Holds("y", y, []int{0, 0, 0, 3, 4, 5, 6, 7, 8})
 }
 
-// TestTheTimeOfAMessageToOneself checks that a message of a rank to itself, 4 KiB in one
-// chunk, takes as long as a kernel that copies it.
+// TestTheTimeOfAMessageToOneself checks that a message of 4 KiB in one chunk that a rank
+// sends to itself takes as long as a kernel that copies the data.
 func TestTheTimeOfAMessageToOneself(t *testing.T) {
 	measure := func(do func(r *torch.Rank, x, y *torch.Tensor) error) (time torch.Time) {
 		_, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {

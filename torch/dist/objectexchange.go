@@ -11,8 +11,8 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// objects is the state of one rank's call that exchanges objects. Its methods panic with
-// the *torch.Failure of torch.Must and torch.OK.
+// objects holds the state of one rank during a call that exchanges objects. If an operation
+// fails, its methods panic with a *torch.Failure, as torch.Must and torch.OK do.
 type objects struct {
 	d       *state
 	op      string
@@ -21,7 +21,8 @@ type objects struct {
 	tensors []*torch.Tensor // temporary tensors, freed at the end
 }
 
-// track records a new tensor, which is freed at the end of the call.
+// track records that x, a new tensor, must be freed at the end of the call, and returns x.
+// If err is not nil, track panics.
 func (o *objects) track(x *torch.Tensor, err error) *torch.Tensor {
 	if err != nil {
 		torch.OK(fmt.Errorf("%s: %w", o.op, err))
@@ -30,29 +31,32 @@ func (o *objects) track(x *torch.Tensor, err error) *torch.Tensor {
 	return x
 }
 
-// empty makes a tensor of n elements to receive into.
+// empty returns a new tensor of n elements to receive into.
 func (o *objects) empty(dtype torch.DType, n int) *torch.Tensor {
 	return o.track(o.d.Empty(dtype, torch.Shape{n}))
 }
 
-// bytes makes a tensor of the data, padded with zeros to at least n bytes.
+// bytes returns a new tensor with the concatenated data, padded with zeros to at least n
+// bytes.
 func (o *objects) bytes(n int, data ...[]byte) *torch.Tensor {
 	all := slices.Concat(data...)
 	all = append(all, make([]byte, max(0, n-len(all)))...)
 	return o.track(o.d.FromNumpy(&torch.Array{Shape: torch.Shape{len(all)}, DType: torch.U8, Bytes: all}))
 }
 
-// sizes makes a tensor of the sizes of encoded objects.
+// sizes returns a new tensor with the sizes in bytes of the encoded objects in list.
 func (o *objects) sizes(list ...[]byte) *torch.Tensor {
 	return o.track(o.d.FromSlice(lengths(list), torch.I64, torch.Shape{len(list)}))
 }
 
+// lengths returns the length of each element of list.
 func lengths(list [][]byte) []int {
 	return lists.Map(list, func(b []byte) int { return len(b) })
 }
 
-// read waits for a tensor and copies it to the host. A run without values takes the same
-// time, and read returns the bytes that posted returns.
+// read waits for x, copies it to the host and returns its bytes. A run without values takes
+// the same time; there, read returns posted(), the bytes that the sender has stored on the
+// host.
 func (o *objects) read(x *torch.Tensor, posted func() []byte) []byte {
 	data := torch.Must(hosted.Read(o.d.Rank, x))
 	if !o.d.HasData() {
@@ -61,8 +65,9 @@ func (o *objects) read(x *torch.Tensor, posted func() []byte) []byte {
 	return data
 }
 
-// readSizes waits for a tensor of sizes and copies it to the host. In a run without values
-// it returns the sizes of the objects that posted returns.
+// readSizes waits for x, a tensor of sizes, and copies it to the host. In a run without
+// values it returns the sizes of posted(), the encoded objects that the sender has stored
+// on the host.
 func (o *objects) readSizes(x *torch.Tensor, posted func() [][]byte) (sizes []int) {
 	data := torch.Must(hosted.Read(o.d.Rank, x))
 	if !o.d.HasData() {
@@ -74,9 +79,9 @@ func (o *objects) readSizes(x *torch.Tensor, posted func() [][]byte) (sizes []in
 	return sizes
 }
 
-// post stores the caller's objects for the other ranks of the group. It returns a map, by
-// rank of the group, of the objects of all ranks that have called so far. The map is
-// complete after the next collective.
+// post stores the encoded objects of this rank on the host, where other ranks find them in
+// a run without values. It returns the stored objects of this call, by rank of the group.
+// The map contains all ranks only after the next collective, which waits for all of them.
 func (o *objects) post() map[int][][]byte {
 	g := o.g.shared
 	all := g.posted[o.g.objects]
@@ -91,7 +96,8 @@ func (o *objects) post() map[int][][]byte {
 	return all
 }
 
-// gatherSizes gathers the size of every rank's object on every rank.
+// gatherSizes exchanges the sizes of the encoded objects of all ranks and returns these
+// sizes. posted is the result of post.
 func (o *objects) gatherSizes(posted map[int][][]byte) []int {
 	all, own := o.empty(torch.I64, len(o.g.shared.ranks)), o.sizes(o.own...)
 	torch.OK(AllGatherIntoTensor(o.d.Rank, all, own, o.g))
@@ -103,7 +109,7 @@ func (o *objects) gatherSizes(posted map[int][][]byte) []int {
 	})
 }
 
-// allGather gathers the objects of all ranks on every rank.
+// allGather exchanges the objects of all ranks and returns them, in the order of the ranks.
 func (o *objects) allGather() (list []receivedObject) {
 	posted := o.post()
 	sizes := o.gatherSizes(posted)
@@ -122,7 +128,8 @@ func (o *objects) allGather() (list []receivedObject) {
 	return list
 }
 
-// gather gathers the objects of all ranks on rank dst of the world.
+// gather sends the objects of all ranks to rank dst of the world. On that rank it returns
+// the objects in the order of the ranks, and on the other ranks nil.
 func (o *objects) gather(dst int) (list []receivedObject) {
 	posted := o.post()
 	sizes := o.gatherSizes(posted)
@@ -141,7 +148,8 @@ func (o *objects) gather(dst int) (list []receivedObject) {
 	return list
 }
 
-// broadcast sends n objects of rank src of the world to the other ranks.
+// broadcast sends the n objects of rank src of the world to all other ranks, where it
+// returns them. On rank src it returns nil.
 func (o *objects) broadcast(n, src int) []receivedObject {
 	o.checkNonempty(n)
 	posted := o.post()
@@ -156,12 +164,14 @@ func (o *objects) broadcast(n, src int) []receivedObject {
 	return o.unpack(sizes, src, func() [][]byte { return posted[o.d.groupRankOf(ccl.Broadcast, o.g, src)] }, func(all *torch.Tensor) error { return Broadcast(o.d.Rank, all, src, o.g) })
 }
 
-// checkNonempty panics if a list has no objects.
+// checkNonempty panics if n, the length of a list of objects, is 0.
 func (o *objects) checkNonempty(n int) {
 	refuse(n == 0, o.op, "a list of no objects: give every rank a list of the same length, which receivers fill")
 }
 
-// unpack reads the received sizes, receives the bytes, and splits them into objects.
+// unpack reads the sizes of the objects from a tensor, calls receive to receive the bytes
+// of all objects into another tensor, and splits the bytes into objects. src is the sender.
+// posted returns the objects that the sender has stored on the host.
 func (o *objects) unpack(sizes *torch.Tensor, src int, posted func() [][]byte, receive func(all *torch.Tensor) error) (list []receivedObject) {
 	lens := o.readSizes(sizes, posted)
 	sum := 0
@@ -178,7 +188,8 @@ func (o *objects) unpack(sizes *torch.Tensor, src int, posted func() [][]byte, r
 	return list
 }
 
-// scatter sends each rank its object from the list of rank src of the world.
+// scatter sends to each rank its object from the list of rank src of the world. It returns
+// the object of this rank.
 func (o *objects) scatter(src int) []receivedObject {
 	root, n := o.d.groupRankOf(ccl.Scatter, o.g, src), len(o.g.shared.ranks)
 	want, reason := n, "one for each rank"
@@ -209,10 +220,10 @@ func (o *objects) scatter(src int) []receivedObject {
 	return []receivedObject{{src, data[:used[0]]}}
 }
 
-// compareLengths orders encoded objects by their sizes.
+// compareLengths compares encoded objects by their sizes, for sorting.
 func compareLengths(a, b []byte) int { return len(a) - len(b) }
 
-// send sends the objects to rank dst of the world.
+// send sends the objects of this rank to rank dst of the world. It returns nil.
 func (o *objects) send(dst int) []receivedObject {
 	o.checkNonempty(len(o.own))
 	sizes, all := o.sizes(o.own...), o.bytes(0, o.own...)
@@ -223,8 +234,8 @@ func (o *objects) send(dst int) []receivedObject {
 	return nil
 }
 
-// receive receives n objects from rank src of the world, which may be AnySource. It also
-// returns the sender.
+// receive receives n objects from rank src of the world, which may be AnySource. It returns
+// the objects and the rank of the sender in the world.
 func (o *objects) receive(n, src int) (list []receivedObject, source int) {
 	o.checkNonempty(n)
 	sizes := o.empty(torch.I64, n)

@@ -11,7 +11,8 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// AllGatherObject returns a copy of every rank's object, by rank of the group.
+// AllGatherObject returns a copy of every rank's object, in the order of the ranks of the
+// group.
 //
 // Objects are Go values that package encoding/gob can encode: exported fields of structs,
 // slices, maps, strings, numbers, and values in interfaces whose types were passed to
@@ -22,15 +23,16 @@ func AllGatherObject[T any](r *torch.Rank, object T, group ...*Group) ([]T, erro
 	return exchangeObjects(r, "all_gather_object", group, []T{object}, func(o *objects) []receivedObject { return o.allGather() })
 }
 
-// GatherObject returns a copy of every rank's object on rank dst of the world, by rank of
-// the group. On the other ranks it returns nil. AllGatherObject describes objects.
+// GatherObject returns a copy of every rank's object on rank dst of the world, in the order
+// of the ranks of the group. On the other ranks it returns nil. AllGatherObject describes
+// what an object can be.
 func GatherObject[T any](r *torch.Rank, object T, dst int, group ...*Group) ([]T, error) {
 	return exchangeObjects(r, "gather_object", group, []T{object}, func(o *objects) []receivedObject { return o.gather(dst) })
 }
 
 // BroadcastObjectList copies the objects in the list of rank src of the world into the
-// lists of the other ranks, which must have the same length. AllGatherObject describes
-// objects.
+// lists of the other ranks. All lists must have the same length. AllGatherObject describes
+// what an object can be.
 func BroadcastObjectList[T any](r *torch.Rank, list []T, src int, group ...*Group) error {
 	var own []T
 	if r.Rank() == src {
@@ -41,9 +43,9 @@ func BroadcastObjectList[T any](r *torch.Rank, list []T, src int, group ...*Grou
 	return err
 }
 
-// ScatterObjectList returns a copy of the caller's object in the list of rank src of the
-// world. The list has one object for each rank of the group. The other ranks pass no list.
-// AllGatherObject describes objects.
+// ScatterObjectList sends the objects in the list of rank src of the world to the ranks of
+// the group, one object to each rank, and returns the object for the caller. The other
+// ranks pass no list. AllGatherObject describes what an object can be.
 func ScatterObjectList[T any](r *torch.Rank, list []T, src int, group ...*Group) (object T, err error) {
 	got, err := exchangeObjects(r, "scatter_object_list", group, list, func(o *objects) []receivedObject { return o.scatter(src) })
 	if err != nil {
@@ -52,15 +54,16 @@ func ScatterObjectList[T any](r *torch.Rank, list []T, src int, group ...*Group)
 	return got[0], nil
 }
 
-// SendObjectList sends copies of objects to rank dst of the world, as two messages with tag
-// 0. AllGatherObject describes objects.
+// SendObjectList sends copies of the objects in list to rank dst of the world, as two
+// messages with tag 0. AllGatherObject describes what an object can be.
 func SendObjectList[T any](r *torch.Rank, list []T, dst int, group ...*Group) error {
 	_, err := exchangeObjects(r, "send_object_list", group, list, func(o *objects) []receivedObject { return o.send(dst) })
 	return err
 }
 
-// RecvObjectList fills the list with objects from rank src of the world, or from AnySource.
-// The sender's list must have the same length. It returns the sender's rank in the world.
+// RecvObjectList fills list with objects from rank src of the world, or from AnySource. The
+// sender's list must have the same length. RecvObjectList returns the sender's rank in the
+// world.
 func RecvObjectList[T any](r *torch.Rank, list []T, src int, group ...*Group) (source int, err error) {
 	got, err := exchangeObjects[T](r, "recv_object_list", group, nil, func(o *objects) (all []receivedObject) {
 		all, source = o.receive(len(list), src)
@@ -70,14 +73,15 @@ func RecvObjectList[T any](r *torch.Rank, list []T, src int, group ...*Group) (s
 	return source, err
 }
 
-// receivedObject is an encoded object with its sender.
+// receivedObject is an encoded object that was received, with its sender.
 type receivedObject struct {
-	from  int // rank of the world
+	from  int // the sender, as a rank of the world
 	bytes []byte
 }
 
-// runExchange calls exchange, and frees the temporary tensors. It returns a failure of
-// exchange as an error.
+// runExchange calls exchange with o, frees the temporary tensors of o, and returns the
+// received objects. If exchange panics with a *torch.Failure, runExchange returns its
+// error.
 func (o *objects) runExchange(exchange func(*objects) []receivedObject) (list []receivedObject, err error) {
 	defer func() {
 		reason := recover()
@@ -94,8 +98,9 @@ func (o *objects) runExchange(exchange func(*objects) []receivedObject) (list []
 	return list, nil
 }
 
-// exchangeObjects encodes the rank's objects, calls exchange, and decodes the objects that
-// it returns.
+// exchangeObjects encodes the objects of this rank (own), calls exchange, and decodes and
+// returns the objects that exchange has received. op is the name of the calling function,
+// for errors.
 func exchangeObjects[T any](r *torch.Rank, op string, group []*Group, own []T, exchange func(*objects) []receivedObject) (list []T, err error) {
 	d := stateOf(r)
 	g, err := d.group(op, group)
@@ -138,12 +143,12 @@ func exchangeObjects[T any](r *torch.Rank, op string, group []*Group, own []T, e
 // refers to itself.
 const maxNesting = 200_000
 
-// encoders are the interfaces of values that encode themselves.
+// encoders lists the interfaces of types that encode themselves for package encoding/gob.
 var encoders = []reflect.Type{reflect.TypeFor[gob.GobEncoder](), reflect.TypeFor[encoding.BinaryMarshaler]()}
 
-// checkObject returns an error for a value that package encoding/gob accepts but does not
-// encode correctly: a value that refers to itself, or a nil pointer, which would arrive as
-// a pointer to zeros.
+// checkObject returns an error if package encoding/gob would accept the value v but not
+// encode it correctly. That is so for a value that refers to itself, and for a nil pointer,
+// which would arrive as a pointer to zeros.
 func checkObject(v reflect.Value) error {
 	if err := checkNesting(v, 0); err != nil {
 		return err
@@ -156,8 +161,9 @@ func checkObject(v reflect.Value) error {
 	return nil
 }
 
-// checkNesting returns an error for a value that refers to itself or is nested too deeply.
-// It visits the same parts of the value that package encoding/gob encodes.
+// checkNesting returns an error if the value v refers to itself or is nested too deeply. It
+// visits the same parts of v that package encoding/gob encodes. depth is the depth of v in
+// the object.
 func checkNesting(v reflect.Value, depth int) (err error) {
 	if depth > maxNesting {
 		return fmt.Errorf("it refers to itself, or is nested more than %d deep", maxNesting)
@@ -188,7 +194,8 @@ func checkNesting(v reflect.Value, depth int) (err error) {
 	return err
 }
 
-// canNest reports whether values of a type may contain other values that gob encodes.
+// canNest reports whether values of type t may contain other values that package
+// encoding/gob encodes.
 func canNest(t reflect.Type) bool {
 	for _, e := range encoders {
 		if t.Implements(e) || reflect.PointerTo(t).Implements(e) {

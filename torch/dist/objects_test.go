@@ -23,7 +23,7 @@ type checkpoint struct {
 	Data  []byte
 }
 
-// checkpointOf returns the checkpoint of a rank. Its encoded size depends on the rank.
+// checkpointOf returns a checkpoint whose values and encoded size depend on the rank.
 func checkpointOf(rank int) checkpoint {
 	return checkpoint{
 		Name: strings.Repeat("x", 40*rank), Step: rank, Rates: map[string]float64{"a": 0.1 * float64(rank)},
@@ -31,8 +31,8 @@ func checkpointOf(rank int) checkpoint {
 	}
 }
 
-// runOnWorlds runs workers on worlds of odd sizes, with and without values, and checks that
-// both take the same time.
+// runOnWorlds runs a worker on each rank of worlds of 1, 3, 5 and 7 ranks, with and without
+// values, and checks that both runs take the same simulated time.
 func runOnWorlds(t *testing.T, run worker) {
 	t.Helper()
 	for _, n := range []int{1, 3, 5, 7} {
@@ -56,7 +56,7 @@ func runOnWorlds(t *testing.T, run worker) {
 	}
 }
 
-// checkEqual returns an error if an object differs from want.
+// checkEqual returns an error if got differs from want. what names the value in the error.
 func checkEqual(what string, got, want any) error {
 	if !reflect.DeepEqual(got, want) {
 		return fmt.Errorf("%s is %+v, want %+v", what, got, want)
@@ -64,6 +64,7 @@ func checkEqual(what string, got, want any) error {
 	return nil
 }
 
+// TestAllGatherObject checks that every rank gets the objects of all ranks.
 func TestAllGatherObject(t *testing.T) {
 	runOnWorlds(t, func(self *torch.Rank) error {
 		rank := self.Rank()
@@ -84,6 +85,7 @@ func TestAllGatherObject(t *testing.T) {
 	})
 }
 
+// TestGatherObject checks that only the destination gets the objects of all ranks.
 func TestGatherObject(t *testing.T) {
 	runOnWorlds(t, func(self *torch.Rank) error {
 		n := dist.GetWorldSize(self)
@@ -96,6 +98,7 @@ func TestGatherObject(t *testing.T) {
 	})
 }
 
+// TestBroadcastObjectList checks that every rank gets the objects of the source.
 func TestBroadcastObjectList(t *testing.T) {
 	runOnWorlds(t, func(r *torch.Rank) error {
 		n := dist.GetWorldSize(r)
@@ -109,6 +112,7 @@ func TestBroadcastObjectList(t *testing.T) {
 	})
 }
 
+// TestScatterObjectList checks that every rank gets its object from the list of the source.
 func TestScatterObjectList(t *testing.T) {
 	runOnWorlds(t, func(self *torch.Rank) error {
 		var list []checkpoint
@@ -122,8 +126,8 @@ func TestScatterObjectList(t *testing.T) {
 	})
 }
 
-// TestSendObjectList sends objects from each rank to the last one, which receives first
-// from any source and then from that rank.
+// TestSendObjectList checks lists of objects that each rank sends to the last rank. For
+// each rank, the last rank receives one list from any source and one from that rank.
 func TestSendObjectList(t *testing.T) {
 	runOnWorlds(t, func(self *torch.Rank) error {
 		rank := self.Rank()
@@ -175,8 +179,8 @@ func TestObjectsOfAGroup(t *testing.T) {
 	}
 }
 
-// TestTheTimeOfObjects checks that an exchange of objects takes as long as the copies and
-// collectives of the sizes and the padded bytes.
+// TestTheTimeOfObjects checks that AllGatherObject takes as long as the same copies and
+// all-gathers on tensors with the sizes and the padded bytes of the objects.
 func TestTheTimeOfObjects(t *testing.T) {
 	var times [2]torch.Time
 	var longest bytes.Buffer
@@ -204,7 +208,7 @@ func TestTheTimeOfObjects(t *testing.T) {
 	}
 }
 
-// TestMisuseOfObjects checks the errors of exchanges of objects.
+// TestMisuseOfObjects checks the errors for wrong calls that exchange objects.
 func TestMisuseOfObjects(t *testing.T) {
 	for _, c := range []struct {
 		ranks []int
@@ -285,7 +289,7 @@ type clock struct {
 func (c clock) MarshalBinary() ([]byte, error)     { return []byte("noon"), nil }
 func (c *clock) UnmarshalBinary(data []byte) error { c.self = c; return nil }
 
-// TestObjectsThatEncodeThemselves checks that objects may refer to themselves in parts that
+// TestObjectsThatEncodeThemselves checks that an object may refer to itself in parts that
 // are not encoded.
 func TestObjectsThatEncodeThemselves(t *testing.T) {
 	runOnWorlds(t, func(r *torch.Rank) error {

@@ -12,15 +12,15 @@ import (
 type P2POp struct {
 	Kind   P2PKind
 	Tensor *torch.Tensor
-	Peer   int // rank of the world, or AnySource for a receive
+	Peer   int // the rank of the world at the other end, or AnySource for a receive
 	Tag    int
 	Group  *Group // nil for the default group
-	// Rank is used in a program without Spawn only. It is the rank of the world whose end
-	// this is: the rank's part of the tensor is sent or received into.
+	// Rank is used only in a program without Spawn. It is the rank of the world at this end:
+	// its part of the tensor is sent or received into.
 	Rank int
 }
 
-// P2PKind is the kind of an end of a message: Sends or Recvs.
+// P2PKind says which end of a message a P2POp is: Sends or Recvs.
 type P2PKind uint8
 
 // The ends of a message.
@@ -29,8 +29,9 @@ const (
 	Recvs
 )
 
-// messageKey identifies the ends of messages that wait for each other. A send matches a
-// receive with the same group, ranks and tag, in the order in which they are enqueued.
+// messageKey identifies ends of messages that wait for the other end. A send matches a
+// receive with the same group, ranks and tag. Ends with the same key are matched in the
+// order in which they were enqueued.
 type messageKey struct {
 	group    *groupState
 	from, to int // ranks of the group
@@ -38,15 +39,17 @@ type messageKey struct {
 	first    P2PKind // the kind of the end that was enqueued first
 }
 
-// Send sends a tensor to rank dst of the world. In a program without Spawn, rank 0 is the
-// sender, and in Recv the receiver; for other ranks, use P2POp. Messages between two ranks
-// with the same tag arrive in order. A message is in the streams of both ranks, like a
-// collective. It waits for other messages only if they have a tensor in common.
+// Send sends x to rank dst of the world. In a program without Spawn, the sender is rank 0,
+// and the receiver in Recv is rank 0; for other ranks, use P2POp. Messages between two
+// ranks with the same tag arrive in the order in which they were sent. A message is in the
+// streams of both ranks, like a collective. It waits for other messages only if they have a
+// tensor in common.
 func Send(r *torch.Rank, x *torch.Tensor, dst, tag int, group ...*Group) error {
 	return inOrder(ISend(r, x, dst, tag, group...))
 }
 
-// Recv receives a tensor from rank src of the world, or from AnySource: see RecvAny.
+// Recv receives into x a message from rank src of the world, or from AnySource: see
+// RecvAny.
 func Recv(r *torch.Rank, x *torch.Tensor, src, tag int, group ...*Group) error {
 	return inOrder(IRecv(r, x, src, tag, group...))
 }
@@ -61,9 +64,9 @@ func IRecv(r *torch.Rank, x *torch.Tensor, src, tag int, group ...*Group) (*Work
 	return stateOf(r).enqueueMessage(P2POp{Kind: Recvs, Tensor: x, Peer: src, Tag: tag}, group, false)
 }
 
-// BatchISendIRecv starts several messages. They run at the same time, like all messages
-// that begin at the same instant. A rank may send to itself if it receives the message in
-// the same batch.
+// BatchISendIRecv starts several messages and returns a Work for each of ops. The messages
+// run at the same time, like all messages that begin at the same instant. A rank may send
+// to itself if it receives the message in the same batch.
 func BatchISendIRecv(r *torch.Rank, ops []P2POp) (works []*Work, err error) {
 	d := stateOf(r)
 	d.pairSelf(ops)
@@ -77,15 +80,15 @@ func BatchISendIRecv(r *torch.Rank, ops []P2POp) (works []*Work, err error) {
 	return works, nil
 }
 
-// pairSelf panics if a batch has only one end of a message that a rank sends to itself.
-// With ends in two batches, the message could not be ordered with operations between the
-// batches.
+// pairSelf panics if a rank sends a message to itself and the batch ops has only one end of
+// this message. With the ends in two batches, the message could not be ordered with
+// operations between the batches.
 func (d *state) pairSelf(ops []P2POp) {
 	type pair struct {
 		group     *Group
 		rank, tag int
 	}
-	ends := map[pair][2]int{} // sends and receives
+	ends := map[pair][2]int{} // the number of sends and of receives
 	for _, op := range ops {
 		if key := (pair{op.Group, d.rankOf(op), op.Tag}); op.Peer == key.rank && op.Kind <= Recvs {
 			n := ends[key]
@@ -109,8 +112,9 @@ func (d *state) rankOf(op P2POp) int {
 	return op.Rank
 }
 
-// enqueueMessage enqueues one end of a message, and starts the message if the other end is
-// enqueued. A rank can send to itself only in a batch.
+// enqueueMessage enqueues op, one end of a message, and starts the message if the other end
+// has been enqueued. batch says whether op is part of a batch; only there may a rank send
+// to itself.
 func (d *state) enqueueMessage(op P2POp, group []*Group, batch bool) (*Work, error) {
 	refuse(op.Kind > Recvs, "BatchISendIRecv", "no kind %d of message: use dist.Sends or dist.Recvs", op.Kind)
 	what := [...]string{"Send", "Recv"}[op.Kind]
@@ -150,8 +154,10 @@ func (d *state) enqueueMessage(op P2POp, group []*Group, batch bool) (*Work, err
 	return d.arrive(d.w.callForEnd(g.shared, from, to, op), int(op.Kind), r, -1)
 }
 
-// callForEnd returns the call that one end of a message belongs to: the call of the other
-// end if that is enqueued and may be matched now, otherwise a new call.
+// callForEnd returns the call that op, one end of a message, belongs to. If the other end
+// has been enqueued and may be matched now, it is the call of that end. Otherwise it is a
+// new call. The parameters from and to are the ranks of the sender and the receiver in the
+// group g.
 func (c *world) callForEnd(g *groupState, from, to int, op P2POp) *call {
 	other := messageKey{g, from, to, op.Tag, Sends + Recvs - op.Kind}
 	first := 0

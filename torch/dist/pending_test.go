@@ -11,7 +11,8 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// enqueueMany runs four workers that each enqueue n operations before they wait for any.
+// enqueueMany runs four workers that each enqueue n operations of the given kind before
+// they wait for the first. It returns the main rank.
 func enqueueMany(tb testing.TB, kind string, n int) *torch.Rank {
 	tb.Helper()
 	c, err := torch.New(context.Background(), torch.Options{NoData: true, Topology: hostedtest.System(tb, "ring6", "system.sips.count=4")})
@@ -50,7 +51,7 @@ func enqueueMany(tb testing.TB, kind string, n int) *torch.Rank {
 	return r
 }
 
-// BenchmarkPending measures the CPU time of an operation for different numbers of pending
+// BenchmarkPending measures the CPU time per operation for different numbers of pending
 // operations.
 func BenchmarkPending(b *testing.B) {
 	for _, kind := range []string{"all-reduces", "one tensor", "messages"} {
@@ -69,9 +70,10 @@ func BenchmarkPending(b *testing.B) {
 	}
 }
 
-// TestPendingOperationsCostLinearTime checks that the scheduler examines each operation a
-// bounded number of times, no matter how many are pending. Most examinations are of earlier
-// operations whose commands have been sent to the device, at most 64 in each stream.
+// TestPendingOperationsCostLinearTime checks that the scheduler inspects each operation a
+// bounded number of times, no matter how many operations are pending. Most inspections are
+// of earlier operations whose commands have been sent to the device. There are at most 64
+// such operations in each stream.
 func TestPendingOperationsCostLinearTime(t *testing.T) {
 	const n, most = 1000, 600
 	for _, kind := range []string{"all-reduces", "one tensor", "messages"} {

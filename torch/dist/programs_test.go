@@ -15,8 +15,8 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// action is a step of a program. All ranks run the actions in the same order. Programs are
-// data, so that workers and a simple interpreter can run the same program.
+// action is one step of a random program. All ranks run the actions in the same order. A
+// program is data, so that workers and a simple interpreter can run the same program.
 type action struct {
 	what   string // "launch", "fill", "send" and so on
 	rank   int    // the rank that acts, or the sender
@@ -28,15 +28,16 @@ type action struct {
 	number int // the index of the action in the program
 }
 
-// programTensors is the number of tensors of each rank, and tensorElems their size.
+// programTensors is the number of tensors of each rank, and tensorElems the number of
+// elements of each tensor.
 const programTensors, tensorElems = 3, 6
 
-// programGroups are the ranks of the groups. The first group is the world.
+// programGroups lists the ranks of each group. The first group is the world.
 var programGroups = [][]int{{0, 1, 2, 3}, {2, 0}, {3, 1, 2}}
 
-// slicing has the start of each tensor of a rank in elements, and whether the first two
-// tensors are slices of one larger tensor. Slices overlap if their starts are closer than
-// their length.
+// slicing says where the tensors of a rank are in its memory. at has the first element of
+// each tensor. sliced says that the first two tensors are slices of one larger tensor; they
+// overlap if their starts are closer than their length.
 type slicing struct {
 	at     [programTensors]int
 	sliced bool
@@ -44,23 +45,23 @@ type slicing struct {
 
 var slicings = []slicing{{[...]int{0, 6, 12}, false}, {[...]int{0, 6, 12}, true}, {[...]int{0, 4, 12}, true}, {[...]int{3, 1, 12}, true}}
 
-// programState is the memory of all ranks.
+// programState is the state of the interpreter: the memory of all ranks.
 type programState struct {
 	slicing
 	ranks [4][3 * tensorElems]int32
 }
 
-// tensor returns the elements of a tensor of a rank.
+// tensor returns the elements of the given tensor of the given rank.
 func (s *programState) tensor(rank, tensor int) []int32 {
 	return s.ranks[rank][s.at[tensor]:][:tensorElems]
 }
 
-// overlap reports whether two tensors have memory in common.
+// overlap reports whether the tensors with the numbers x and y have memory in common.
 func (s slicing) overlap(x, y int) bool {
 	return x == y || x < 2 && y < 2 && s.sliced && max(s.at[x], s.at[y])-min(s.at[x], s.at[y]) < tensorElems
 }
 
-// run applies the action to the state.
+// run interprets the action: it changes s as the action must change the tensors.
 func (a action) run(s *programState) {
 	members := programGroups[a.group]
 	switch x := s.tensor(a.rank, a.x); a.what {
@@ -112,16 +113,16 @@ func (a action) run(s *programState) {
 	}
 }
 
-// programWorker is a worker that runs a program.
+// programWorker is a worker of Spawn that runs a program.
 type programWorker struct {
 	*torch.Rank
 	groups []*dist.Group
 	rank   int
 	x      [programTensors]*torch.Tensor
-	works  [programTensors]*dist.Work // by the tensor that they write; nil after Wait
+	works  [programTensors]*dist.Work // the Work that writes each tensor; nil after Wait
 }
 
-// start makes the groups and the tensors.
+// start makes the groups and the tensors of the worker.
 func (p *programWorker) start(slices slicing) (err error) {
 	if err := dist.InitProcessGroup(p.Rank, "ahbm"); err != nil {
 		return err
@@ -149,7 +150,8 @@ func (p *programWorker) start(slices slicing) (err error) {
 	return nil
 }
 
-// checkTensor waits for the works that write tensor k and compares its values with want.
+// checkTensor waits for the operations that write tensor k, and returns an error if the
+// values of the tensor are not want.
 func (p *programWorker) checkTensor(k int, want []int32) error {
 	for i, w := range p.works {
 		if w == nil || !p.x[i].SharesMemory(p.x[k]) {
@@ -170,8 +172,8 @@ func (p *programWorker) checkTensor(k int, want []int32) error {
 	return nil
 }
 
-// run does the rank's part of an action. before is the state before the action, and s the
-// state after it.
+// run does the worker's part of the action a. before is the interpreter's state before the
+// action, and s the state after the action.
 func (p *programWorker) run(a action, before, s *programState) (err error) {
 	x, y := p.x[a.x], p.x[a.y]
 	written := a.x
@@ -231,8 +233,8 @@ func (p *programWorker) run(a action, before, s *programState) (err error) {
 }
 
 // TestAnyProgramOfWorkers runs random programs of launches, copies, collectives of several
-// groups and messages, also with tensors that are slices of one tensor. It checks that the
-// workers get the same values as the interpreter.
+// groups and messages. In some programs, tensors are slices of one tensor. It checks that
+// the workers get the same values as the interpreter.
 func TestAnyProgramOfWorkers(t *testing.T) {
 	options := trialOptions(t)(trial{spawned: true, world: 4})
 	rapid.Check(t, func(t *rapid.T) {

@@ -13,8 +13,9 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// spawnAlphaBeta runs n workers on the topology alpha_beta, where only links take time: 150
-// ns, and 10 ns per KB. The default group uses the given algorithm.
+// spawnAlphaBeta calls run for n workers on the topology alpha_beta, where only links take
+// time: 150 ns plus 10 ns per KB for each link of a path. The default group uses the given
+// algorithm.
 func spawnAlphaBeta(t *testing.T, n int, algorithm string, run worker) *hostedtest.Lab {
 	t.Helper()
 	l := hostedtest.New(t, torch.Options{Topology: hostedtest.System(t, "alpha_beta", fmt.Sprintf("system.sips.count=%d", n)), NoData: true, PerRank: true})
@@ -30,8 +31,8 @@ func spawnAlphaBeta(t *testing.T, n int, algorithm string, run worker) *hostedte
 	return l
 }
 
-// TestRanksOfARingTakeTheSameTime checks that all ranks of a ring take 2(n-1) steps of 160
-// ns: 150 ns of latency and 1000 B at 10 ns per KB.
+// TestRanksOfARingTakeTheSameTime checks that each rank of an all-reduce in a ring takes
+// 2(n-1) steps of 160 ns. A step is 150 ns of latency and 10 ns for 1000 B.
 func TestRanksOfARingTakeTheSameTime(t *testing.T) {
 	for _, n := range []int{2, 3, 5, 7} {
 		l := spawnAlphaBeta(t, n, "ring", func(r *torch.Rank) error {
@@ -44,10 +45,10 @@ func TestRanksOfARingTakeTheSameTime(t *testing.T) {
 	}
 }
 
-// TestRanksOfABroadcastEndOneAfterAnother checks the times of ranks in a broadcast from
-// rank 3 of 7 by direct messages of 100 B to ranks 4, 5, 6, 0, 1 and 2, in this order. A
-// message takes 151 ns per link, and 1 ns for each earlier message over the same links. A
-// rank ends when its message arrives. The root ends with the last message.
+// TestRanksOfABroadcastEndOneAfterAnother checks the time of each rank in a broadcast from
+// rank 3 of 7. Rank 3 sends direct messages of 100 B to ranks 4, 5, 6, 0, 1 and 2, in this
+// order. A message takes 151 ns per link, and 1 ns for each earlier message over the same
+// links. A rank ends when its message arrives. The root ends with the last message.
 func TestRanksOfABroadcastEndOneAfterAnother(t *testing.T) {
 	l := spawnAlphaBeta(t, 7, "direct", func(r *torch.Rank) error {
 		return dist.Broadcast(r, hostedtest.Full(r, r.Rank(), 25), 3)
@@ -62,7 +63,7 @@ func TestRanksOfABroadcastEndOneAfterAnother(t *testing.T) {
 }
 
 // TestRankTimesOfASubgroup checks that Stats.Ranks has ranks of the world in ascending
-// order.
+// order, for a group whose ranks are listed in another order.
 func TestRankTimesOfASubgroup(t *testing.T) {
 	l := spawnAlphaBeta(t, 5, "ring", func(r *torch.Rank) error {
 		rank := r.Rank()
@@ -77,8 +78,8 @@ func TestRankTimesOfASubgroup(t *testing.T) {
 	}
 }
 
-// TestRankTimesOfLanes checks that a rank with a tensor on several PEs has one time, and
-// that the longest time is Crit.
+// TestRankTimesOfLanes checks that a rank with a tensor on several PEs has one time in
+// Stats.Exec, and that the maximum of these times is Crit.
 func TestRankTimesOfLanes(t *testing.T) {
 	l, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 		rank := r.Rank()
@@ -97,8 +98,8 @@ func TestRankTimesOfLanes(t *testing.T) {
 	}
 }
 
-// TestRankTimesOfMessages checks that the statistics of a message have the times of both
-// ends.
+// TestRankTimesOfMessages checks that the statistics of a message have the times of the
+// sender and of the receiver.
 func TestRankTimesOfMessages(t *testing.T) {
 	l := spawnAlphaBeta(t, 5, "direct", func(r *torch.Rank) error {
 		switch r.Rank() {
@@ -116,8 +117,8 @@ func TestRankTimesOfMessages(t *testing.T) {
 	}
 }
 
-// TestReportOfRankTimes checks that with PerRank the report has the times of a launch for
-// each rank, and without PerRank no launches.
+// TestReportOfRankTimes checks that with Options.PerRank the report has the times of each
+// rank of a launch, and that without PerRank it has no launches.
 func TestReportOfRankTimes(t *testing.T) {
 	for _, wanted := range []bool{false, true} {
 		l := hostedtest.New(t, torch.Options{NoData: true, PerRank: wanted})
@@ -147,8 +148,8 @@ func TestReportOfRankTimes(t *testing.T) {
 	}
 }
 
-// TestRankTimesWithHelperPEs checks that PEs that only compute for a producer count as PEs
-// of their rank.
+// TestRankTimesWithHelperPEs checks that PEs that only compute for a producer, and hold no
+// shard, count as PEs of their rank.
 func TestRankTimesWithHelperPEs(t *testing.T) {
 	l, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 		m := dist.Making{Name: "two", Make: func(*tl.PE, int, int) func() bool { return func() bool { return false } },

@@ -12,8 +12,9 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// newRequest returns a request for a collective, and the group that the call names. root is
-// a rank of the world. It is ignored if the collective has no root.
+// newRequest returns the group that a call of the collective c names, or the default group,
+// and a request for c. root is a rank of the world; it is ignored if the collective has no
+// root.
 func (d *state) newRequest(c ccl.Collective, op ReduceOp, root int, group []*Group) (*Group, *request, error) {
 	g, err := d.group(c.String(), group)
 	if err != nil {
@@ -26,8 +27,9 @@ func (d *state) newRequest(c ccl.Collective, op ReduceOp, root int, group []*Gro
 	return g, r, nil
 }
 
-// setSignature sets the signature to a text of everything that must be the same on all
-// ranks: the collective, the operand, the reduction and the root. It returns the request.
+// setSignature sets the signature of the request, the text of everything that must be the
+// same on all ranks: the collective, the description of the operand, the reduction and the
+// root. It returns the request.
 func (r *request) setSignature(g *Group, operand string) *request {
 	r.signature = fmt.Sprintf("%v of %s", r.collective, operand)
 	if r.collective.Reduces() {
@@ -39,7 +41,8 @@ func (r *request) setSignature(g *Group, operand string) *request {
 	return r
 }
 
-// callOnLists calls a collective on lists of tensors.
+// callOnLists calls the collective c on lists of tensors. The rank sends the tensors of one
+// list (in) and receives into the tensors of the other (out). root is a rank of the world.
 func (d *state) callOnLists(c ccl.Collective, out, in []*torch.Tensor, root int, op ReduceOp, group []*Group) (*Work, error) {
 	g, r, err := d.newRequest(c, op, root, group)
 	if err != nil {
@@ -74,8 +77,8 @@ func (d *state) callOnLists(c ccl.Collective, out, in []*torch.Tensor, root int,
 	return d.call(g, r.setSignature(g, dtype.String()))
 }
 
-// callOnTensors calls a collective on two tensors: one has the blocks of all ranks, the
-// other the rank's own block.
+// callOnTensors calls the collective c, which sends inTensor and receives into outTensor.
+// One of the two has the blocks of all ranks, and the other has the block of this rank.
 func (d *state) callOnTensors(c ccl.Collective, outTensor, inTensor *torch.Tensor, op ReduceOp, group []*Group) (*Work, error) {
 	g, r, err := d.newRequest(c, op, 0, group)
 	if err != nil {
@@ -102,8 +105,9 @@ func (d *state) callOnTensors(c ccl.Collective, outTensor, inTensor *torch.Tenso
 	return d.call(g, r.setSignature(g, d.describe(g, small)))
 }
 
-// checkDisjoint panics if the lists of an all-to-all have memory in common, unless they are
-// the same list. An all-to-all in place copies what it sends first.
+// checkDisjoint panics if the lists of an all-to-all have memory in common, unless both
+// lists have the same tensors. In that case the all-to-all is in place and first copies the
+// blocks that it sends.
 func checkDisjoint(in, out []*tensor) {
 	if slices.EqualFunc(in, out, (*tensor).sameElements) {
 		return
@@ -113,14 +117,15 @@ func checkDisjoint(in, out []*tensor) {
 	}
 }
 
-// splitRows divides the first axis of a tensor into one span for each rank. Without splits
-// the rows are divided evenly. what is "send" or "receive", for errors.
+// splitRows divides the first axis of x into one span for each rank of the group g; splits
+// has the number of rows of each span. Without splits the rows are divided evenly. what is
+// "send" or "receive", for errors.
 func (d *state) splitRows(g *Group, what string, x *tensor, splits []int) (list []span) {
 	n := len(g.shared.ranks)
 	total := d.localElems(g, x)
 	rows := x.info.Axes[0]
 	if !d.w.spawned {
-		rows = x.info.Shards[0].Extent[0] // the rows of each rank's part
+		rows = x.info.Shards[0].Extent[0] // the number of rows of each rank's part
 	}
 	if len(splits) == 0 {
 		refuse(rows%n != 0, "all_to_all", "%d rows to %s do not divide by %d ranks: give splits", rows, what, n)
@@ -143,8 +148,8 @@ func (d *state) splitRows(g *Group, what string, x *tensor, splits []int) (list 
 	return list
 }
 
-// localElems returns the number of elements of a rank's tensor, or of its part in a program
-// without Spawn.
+// localElems returns the number of elements of x that belong to one rank: all elements
+// under Spawn, or those of the rank's part in a program without Spawn.
 func (d *state) localElems(g *Group, x *tensor) int {
 	if d.w.spawned {
 		return x.Numel()
@@ -153,7 +158,8 @@ func (d *state) localElems(g *Group, x *tensor) int {
 	return x.info.Shards[0].Elems
 }
 
-// groupRankOf converts the root from a rank of the world to a rank of the group.
+// groupRankOf converts rank, the root of the collective c as a rank of the world, to a rank
+// of the group g. It panics if the root is not a member.
 func (d *state) groupRankOf(c ccl.Collective, g *Group, rank int) int {
 	i := slices.Index(g.shared.ranks, rank)
 	if i < 0 {
@@ -162,8 +168,8 @@ func (d *state) groupRankOf(c ccl.Collective, g *Group, rank int) int {
 	return i
 }
 
-// commonDType returns the dtype of all tensors. It panics if the dtypes differ or a tensor
-// is not contiguous.
+// commonDType returns the dtype that all tensors in list have. It panics if the dtypes
+// differ or a tensor is not contiguous. c is the collective, for errors.
 func commonDType(c ccl.Collective, list []*tensor) torch.DType {
 	for _, x := range list {
 		x.requireContiguous(c.String())
@@ -172,8 +178,8 @@ func commonDType(c ccl.Collective, list []*tensor) torch.DType {
 	return list[0].info.DType
 }
 
-// describePart returns the dtype and shape of one rank's tensor, or of its part in a
-// program without Spawn.
+// describePart returns the dtype and shape of x or, in a program without Spawn, of the part
+// of x that belongs to the given rank of the group.
 func (d *state) describePart(g *Group, x *tensor, rank int) string {
 	if d.w.spawned {
 		return d.describe(g, x)
@@ -181,8 +187,9 @@ func (d *state) describePart(g *Group, x *tensor, rank int) string {
 	return fmt.Sprintf("%v %v", x.info.DType, x.info.Shards[rank].Extent)
 }
 
-// describe returns the properties of a tensor that must be the same on all ranks. In a
-// program without Spawn, it panics if the tensor is not divided evenly over the ranks.
+// describe returns a text with the properties of x that must be the same on all ranks. In a
+// program without Spawn, it panics if x is not divided evenly over the ranks of the group
+// g.
 func (d *state) describe(g *Group, x *tensor) string {
 	if !d.w.spawned {
 		d.checkEqualParts(g, x)
@@ -202,15 +209,15 @@ func (d *state) describe(g *Group, x *tensor) string {
 	return text
 }
 
-// checkOverRanks panics if a tensor of a program without Spawn does not have one shard on
-// each PE of the group, in the group's order.
+// checkOverRanks panics if x, a tensor of a program without Spawn, does not have one shard
+// on each PE of the group g, in the order of the group.
 func (d *state) checkOverRanks(g *Group, x *tensor) {
 	over := slices.EqualFunc(x.info.Shards, g.shared.ranks, func(s shard, rank int) bool { return int(s.At) == rank })
 	refuse(!over, "dist", "%s does not lie over the %d PEs of %s: make it with torch.On(dist.PEs(r)...)", x.info.Name, len(g.shared.ranks), g.shared)
 }
 
-// checkEqualParts panics if a tensor of a program without Spawn is not divided evenly over
-// the ranks of the group.
+// checkEqualParts panics if x, a tensor of a program without Spawn, is not divided evenly
+// over the ranks of the group g.
 func (d *state) checkEqualParts(g *Group, x *tensor) {
 	d.checkOverRanks(g, x)
 	for _, s := range x.info.Shards {
@@ -224,10 +231,10 @@ func (d *state) checkEqualParts(g *Group, x *tensor) {
 	}
 }
 
-// resolveAlgorithm returns the algorithm with a name, or the default algorithm if that one
-// does not support the collective. For auto it returns the cheapest algorithm that fits,
-// the same for all lanes. reserved is the TCM in bytes that other work needs at the same
-// time. With queuesOnly, auto excludes algorithms that need inboxes.
+// resolveAlgorithm returns the algorithm called name, or the default algorithm if that
+// algorithm does not support the collective of plan. For ccl.Auto it returns the cheapest
+// algorithm that fits, the same for all lanes. reserved is the TCM in bytes that a producer
+// needs on each PE. If queuesOnly is true, ccl.Auto excludes algorithms that need inboxes.
 func (c *world) resolveAlgorithm(name string, plan *ccl.Plan, lanes []lane, queues topology.IPCQ, reserved memory.Bytes, queuesOnly bool) (*ccl.Algorithm, error) {
 	does := plan.Collective
 	if name == ccl.Auto {
@@ -239,7 +246,7 @@ func (c *world) resolveAlgorithm(name string, plan *ccl.Plan, lanes []lane, queu
 	return ccl.Find(ccl.Usual(does), does)
 }
 
-// choiceKey contains everything that the cheapest algorithm depends on.
+// choiceKey contains everything that the choice of the cheapest algorithm depends on.
 type choiceKey struct {
 	does        ccl.Collective
 	dtype       torch.DType
@@ -248,13 +255,14 @@ type choiceKey struct {
 	lanes       int
 	queues      topology.IPCQ
 	reserved    memory.Bytes
-	queuesOnly  bool // exclude inboxes
+	queuesOnly  bool // whether algorithms that need inboxes are excluded
 	chunk       int
 }
 
-// cheapestAlgorithm returns the algorithm with the lowest cost, or the default algorithm if
-// no cost is known. It returns an error if the default algorithm does not fit either. It
-// caches the result, because programs repeat the same collectives.
+// cheapestAlgorithm returns the algorithm with the lowest cost for plan, or the default
+// algorithm if no cost is known. It returns an error if the default algorithm does not fit.
+// The parameters are those of resolveAlgorithm. The result is cached, because programs
+// repeat the same collectives.
 func (c *world) cheapestAlgorithm(plan *ccl.Plan, lanes []lane, queues topology.IPCQ, reserved memory.Bytes, queuesOnly bool) (*ccl.Algorithm, error) {
 	places := machine.Numbers(lanes[0].pes)
 	key := choiceKey{plan.Collective, plan.DType, fmt.Sprint(places), plan.Root, plan.Count(0), len(lanes), queues, reserved, queuesOnly, plan.Chunk}

@@ -33,9 +33,9 @@ func newThousandSIPs(tb testing.TB) *torch.Rank {
 	return r
 }
 
-// measure calls run on 1,024 SIPs and reports time, memory and events. The time includes
-// the compilation of the topology. The memory is all memory that the process obtained from
-// the operating system.
+// measure runs a program on 1,024 SIPs and reports the time, the memory and the number of
+// events as metrics of the benchmark. The time includes the compilation of the topology.
+// The memory is all memory that the process obtained from the operating system.
 func measure(b *testing.B, run func(r *torch.Rank) error) {
 	began := cpuTime()
 	for b.Loop() {
@@ -64,8 +64,8 @@ func cpuTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// BenchmarkAllReduce16384 measures an all-reduce of 1,024 workers, each with an addend of 4
-// KiB on one PE of each of its 16 cubes.
+// BenchmarkAllReduce16384 measures an all-reduce of 1,024 workers. The tensor of each
+// worker is partial: each of its 16 cubes has an addend of 4 KiB on one PE.
 func BenchmarkAllReduce16384(b *testing.B) {
 	one := torch.DPPolicy{Cube: torch.Partial, PE: torch.Replicate, NumPEs: 1}
 	for _, algorithm := range []string{"tree", "center_root"} {
@@ -86,8 +86,9 @@ func BenchmarkAllReduce16384(b *testing.B) {
 	}
 }
 
-// BenchmarkAsync1024 measures how long the scheduler takes to keep streams in order: 1,024
-// workers enqueue four all-reduces of 32 B on different tensors before they wait for any.
+// BenchmarkAsync1024 measures how long the scheduler takes to keep streams in order. 1,024
+// workers enqueue four all-reduces of 32 B on different tensors before they wait for the
+// first.
 func BenchmarkAsync1024(b *testing.B) {
 	measure(b, func(r *torch.Rank) error {
 		return r.Spawn(func(r *torch.Rank) error {

@@ -13,15 +13,15 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// divide returns part i of a list that is divided into k parts.
+// divide divides list into k parts of equal size, rounded up, and returns part i.
 func divide(list []int, i, k int) []int {
 	per := (len(list) + k - 1) / k
 	from := min(i*per, len(list))
 	return list[from:min(from+per, len(list))]
 }
 
-// bounds returns the first of consecutive indices, or -1 if there are none, and their
-// number.
+// bounds returns the first index of list and the number of indices. list has consecutive
+// indices; if it is empty, start is -1.
 func bounds(list []int) (start, extent int) {
 	if len(list) == 0 {
 		return -1, 0
@@ -30,8 +30,9 @@ func bounds(list []int) (start, extent int) {
 }
 
 // TestEveryTripleOfSplits places a matrix with every combination of splits over SIPs, cubes
-// and PEs. No split divides the matrix evenly. It compares the boxes of the shards with
-// divided lists of rows and columns, and checks the values.
+// and PEs. No split divides the matrix evenly. It checks the box, copy and addend of each
+// shard against lists of rows and columns that are divided in the same way, and checks the
+// values.
 func TestEveryTripleOfSplits(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{Topology: hostedtest.System(t, "ring6", "system.sips.count=3", "sip.cube_mesh.w=2", "sip.cube_mesh.h=1", "cube.pe_layout.pe_per_corner=1"), Threads: 1})
 	const height, width = 7, 11
@@ -85,8 +86,8 @@ func TestEveryTripleOfSplits(t *testing.T) {
 	}
 }
 
-// TestSIPsOfAPolicy checks the SIPs that a policy uses. With SIP and NumSIPs of 0 it uses
-// the device of the rank.
+// TestSIPsOfAPolicy checks which SIPs a policy uses. If SIP is Replicate and NumSIPs is 0,
+// it uses only the device of the rank.
 func TestSIPsOfAPolicy(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{Topology: hostedtest.System(t, "ring6", "system.sips.count=3")})
 	l.SetDevice(2)
@@ -132,8 +133,9 @@ func TestSIPsOfAPolicy(t *testing.T) {
 	}
 }
 
-// newOverRanks makes a matrix that is divided by columns over ranks. Each rank has cols
-// columns.
+// newOverRanks returns a matrix that is divided by columns over the ranks, as p says. Each
+// rank has rows rows of cols columns. value returns the element of a rank at a row and a
+// column.
 func newOverRanks(l *hostedtest.Lab, p torch.DPPolicy, rows, cols int, value func(rank, row, col int) int) *torch.Tensor {
 	l.T.Helper()
 	ranks := len(l.Layout(torch.Shape{1}, p))
@@ -146,7 +148,8 @@ func newOverRanks(l *hostedtest.Lab, p torch.DPPolicy, rows, cols int, value fun
 	return l.Ints(data, torch.I32, p, rows, ranks*cols)
 }
 
-// checkOverRanks checks each rank's part of a tensor of newOverRanks.
+// checkOverRanks checks the elements of each rank in x, a matrix from newOverRanks. want
+// returns the expected element. what names the case in messages.
 func checkOverRanks(l *hostedtest.Lab, what string, x *torch.Tensor, want func(rank, row, col int) int) {
 	l.T.Helper()
 	a := torch.Must(x.Numpy())
@@ -160,9 +163,9 @@ func checkOverRanks(l *hostedtest.Lab, what string, x *torch.Tensor, want func(r
 	}
 }
 
-// TestCollectivesOverSIPs runs every collective of a program without Spawn on a tensor of
-// one row that is divided by columns over the PEs of several SIPs, so that each rank has a
-// vector.
+// TestCollectivesOverSIPs checks every collective of a program without Spawn. The tensor
+// has one row, which is divided by columns over the PEs of several SIPs, so that each rank
+// has a vector.
 func TestCollectivesOverSIPs(t *testing.T) {
 	const n = 5
 	columns := torch.DPPolicy{SIP: torch.ColumnWise, Cube: torch.ColumnWise, PE: torch.ColumnWise}
@@ -291,8 +294,8 @@ func TestAllReduceOfAddendsOverSIPs(t *testing.T) {
 	}
 }
 
-// TestKernelsOverSIPs checks that a kernel runs on the PEs of all SIPs, each with its own
-// box.
+// TestKernelsOverSIPs checks that a kernel runs on the PEs of all SIPs that hold a tensor,
+// and that each PE works on its own box.
 func TestKernelsOverSIPs(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{Topology: hostedtest.System(t, "ring6", "system.sips.count=3"), Threads: 1})
 	x := l.Ints(lists.Count(0, 5*14), torch.I32, torch.DPPolicy{SIP: torch.RowWise, Cube: torch.ColumnWise, PE: torch.ColumnWise, NumSIPs: 3, NumCubes: 2, NumPEs: 2}, 5, 14)
@@ -312,7 +315,7 @@ func TestKernelsOverSIPs(t *testing.T) {
 }
 
 // TestTensorsOverSIPsUnderSpawn checks that under Spawn, where a rank is a SIP, an
-// all-reduce refuses tensors over several SIPs.
+// all-reduce refuses tensors that are divided over several SIPs.
 func TestTensorsOverSIPsUnderSpawn(t *testing.T) {
 	for _, on := range []torch.Placement{torch.On(0, 128), torch.DPPolicy{SIP: torch.RowWise, NumCubes: 1, NumPEs: 1}} {
 		_, err := hostedtest.Spawn(t, 2, func(r *torch.Rank) error {

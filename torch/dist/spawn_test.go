@@ -13,6 +13,8 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
+// TestAWorkerThatFailsIsTheOnlyOneNamed checks that the error of Spawn names only the
+// worker that returns an error, and that all other workers are stopped.
 func TestAWorkerThatFailsIsTheOnlyOneNamed(t *testing.T) {
 	boom := errors.New("boom")
 	stopped := 0
@@ -34,6 +36,8 @@ func TestAWorkerThatFailsIsTheOnlyOneNamed(t *testing.T) {
 	}
 }
 
+// TestAWorkerThatPanicsIsTheOnlyOneNamed checks that the error of Spawn names only the
+// worker that panics, and has the stack of the panic.
 func TestAWorkerThatPanicsIsTheOnlyOneNamed(t *testing.T) {
 	_, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 		if r.Rank() == 1 {
@@ -48,6 +52,8 @@ func TestAWorkerThatPanicsIsTheOnlyOneNamed(t *testing.T) {
 	}
 }
 
+// TestAWorkerThatReturnsEarlyIsTheOnlyOneNamed checks that the error of Spawn names only
+// the worker that returns without a collective that the other workers call.
 func TestAWorkerThatReturnsEarlyIsTheOnlyOneNamed(t *testing.T) {
 	for _, waits := range []bool{false, true} {
 		_, err := hostedtest.Spawn(t, 4, func(r *torch.Rank) error {
@@ -65,6 +71,8 @@ func TestAWorkerThatReturnsEarlyIsTheOnlyOneNamed(t *testing.T) {
 	}
 }
 
+// TestAKernelThatFailsNamesItsRank checks that the error of Spawn names only the rank that
+// launched the failed kernel.
 func TestAKernelThatFailsNamesItsRank(t *testing.T) {
 	_, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 		x := hostedtest.Full(r, 1, 8)
@@ -81,6 +89,8 @@ func TestAKernelThatFailsNamesItsRank(t *testing.T) {
 	hostedtest.Blames(t, err, []int{1}, "launch half: ", "spawn_test.go")
 }
 
+// TestRanksThatWaitForEachOtherAreNamed checks that the error of Spawn names the ranks that
+// call the collectives of two groups in different orders.
 func TestRanksThatWaitForEachOtherAreNamed(t *testing.T) {
 	_, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 		a, err := dist.NewGroup(r, []int{0, 1})
@@ -111,6 +121,8 @@ func TestRanksThatWaitForEachOtherAreNamed(t *testing.T) {
 		"rank 1: waits for all_reduce 1 of group 2, which rank 0 has behind all_reduce 1 of group 1", "the ranks wait for each other")
 }
 
+// TestMismatchedCallsNameTheRanks checks that the error of Spawn names the rank whose call
+// of a collective differs from the calls of the other ranks.
 func TestMismatchedCallsNameTheRanks(t *testing.T) {
 	tests := []struct {
 		name  string
@@ -158,6 +170,8 @@ func TestMismatchedCallsNameTheRanks(t *testing.T) {
 	}
 }
 
+// TestWorkersShareOneClock checks that two workers leave a barrier at the same simulated
+// time.
 func TestWorkersShareOneClock(t *testing.T) {
 	var times [2]torch.Time
 	_, err := hostedtest.Spawn(t, 2, func(r *torch.Rank) error {
@@ -184,6 +198,8 @@ func TestWorkersShareOneClock(t *testing.T) {
 	}
 }
 
+// TestSpawnAgainAfterAFailure checks that a second Spawn works after a Spawn in which a
+// worker failed.
 func TestSpawnAgainAfterAFailure(t *testing.T) {
 	l, err := hostedtest.Spawn(t, 2, func(r *torch.Rank) error {
 		if r.Rank() == 0 {
@@ -208,8 +224,8 @@ func TestSpawnAgainAfterAFailure(t *testing.T) {
 }
 
 // TestAWorkerThatIsStoppedWhilePrinting checks that Spawn returns the error of the rank
-// that failed, also if another worker is stopped inside package fmt, which turns panics
-// into text and lets the worker continue.
+// that failed, even if another worker is stopped while package fmt prints a tensor. fmt
+// turns panics into text, so the stopped worker continues until its next operation.
 func TestAWorkerThatIsStoppedWhilePrinting(t *testing.T) {
 	texts := make([]string, 3)
 	_, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
@@ -230,8 +246,8 @@ func TestAWorkerThatIsStoppedWhilePrinting(t *testing.T) {
 	}
 }
 
-// TestGridOfSIPs checks that an all-reduce of all SIPs uses the grid of the SIPs: it takes
-// about the same time on 2x3 and on 3x2.
+// TestGridOfSIPs checks that an all-reduce over all SIPs with the algorithm torus uses the
+// grid of the SIPs: it takes about the same time on a grid of 2x3 and on one of 3x2.
 func TestGridOfSIPs(t *testing.T) {
 	times := map[string]torch.Time{}
 	for name, sets := range map[string][]string{"2x3": nil, "3x2": {"system.sips.w=3", "system.sips.h=2"}} {
@@ -247,12 +263,15 @@ func TestGridOfSIPs(t *testing.T) {
 	}
 }
 
+// TestChunksLargerThanAQueueAreRefused checks the error for chunk_bytes that exceed the
+// size of a queue.
 func TestChunksLargerThanAQueueAreRefused(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{})
 	err := dist.InitProcessGroup(l.Rank, "ahbm", func(o *dist.GroupOptions) { o.ChunkBytes = 64 << 10 })
 	hostedtest.Says(t, "error", err, "InitProcessGroup: chunks of 64KiB, and a queue has 4 slots of 4KiB: lower ccl's chunk_bytes to 16KiB")
 }
 
+// TestCheckAgainstAnArray checks that Check compares a tensor with an *Array.
 func TestCheckAgainstAnArray(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{})
 	x := l.Ints(lists.Count(0, 4), torch.I32, torch.On(0, 1))
@@ -268,7 +287,8 @@ func TestCheckAgainstAnArray(t *testing.T) {
 // worker is a function that Spawn runs on each rank.
 type worker func(r *torch.Rank) error
 
-// pause lets simulated time pass for the calling worker only, by a number of reads.
+// pause lets simulated time pass for rank r only. It reads a tensor the given number of
+// times.
 func pause(r *torch.Rank, times int) {
 	x := torch.Must(r.Zeros(torch.F32, torch.Shape{1}))
 	for range times {

@@ -12,7 +12,7 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// state is the state of one rank in this package.
+// state holds what this package stores for one rank.
 type state struct {
 	*torch.Rank
 	s *stream.Rank
@@ -22,24 +22,24 @@ type state struct {
 	groupsMade int      // the number of groups of the world that the rank has made, including destroyed ones
 	madeBefore int      // the value of groupsMade before the present default group
 
-	coalescing *coalescing // inside Coalescing; otherwise nil
+	coalescing *coalescing // the collectives recorded so far inside Coalescing; otherwise nil
 }
 
-// world is the state that ranks share: the workers of one Spawn, or the PEs of a program
+// world holds what all ranks share: the workers of one Spawn, or the PEs of a program
 // without Spawn.
 type world struct {
 	*host
-	spawned      bool                   // ranks are workers of Spawn; otherwise PEs
-	groups       []*groupState          // by number; groups that SplitGroup made of a parent are in the parent
-	unmatched    map[messageKey][]*call // messages with one end so far
+	spawned      bool                   // whether ranks are workers of Spawn; otherwise they are PEs
+	groups       []*groupState          // by number; the groups that SplitGroup made of a parent are in the parent
+	unmatched    map[messageKey][]*call // messages of which one end has been enqueued so far
 	outbox       []*call                // messages that begin at the present instant and are not launched yet
-	messageCount int                    // the number of calls of messages so far
+	messageCount int                    // the number of messages so far
 
-	matching    bool         // match is scheduled at the end of the present instant
+	matching    bool         // whether match is scheduled at the end of the present instant
 	anyReceives []anyReceive // receives from any source that wait for a message, oldest first
 }
 
-// host is the state of this package for one machine.
+// host holds what this package stores for one machine.
 type host struct {
 	*torch.Context
 	s        *stream.Scheduler
@@ -49,7 +49,7 @@ type host struct {
 	last     Stats                        // the statistics of the last launch, for tests
 }
 
-// stateOf returns the state of a rank, and creates it on the first call.
+// stateOf returns the state of rank r. It makes the state on the first call.
 func stateOf(r *torch.Rank) *state {
 	s := hosted.Rank(r)
 	if d, ok := s.State.(*state); ok {
@@ -65,7 +65,8 @@ func stateOf(r *torch.Rank) *state {
 	return d
 }
 
-// hostOf returns the state for the machine of a context, and creates it on the first call.
+// hostOf returns the state of this package for the machine of the context c. It makes the
+// state on the first call.
 func hostOf(c *torch.Context) *host {
 	s := hosted.Scheduler(c)
 	h, ok := s.State.(*host)
@@ -76,7 +77,8 @@ func hostOf(c *torch.Context) *host {
 	return h
 }
 
-// Collectives returns the number of launches of collectives and messages that have ended.
+// Collectives returns the number of launches of collectives and messages that have ended so
+// far.
 func Collectives(c *torch.Context) int { return hostOf(c).finished }
 
 // tensor is a tensor with its layout at the time of a call. A later call may change the
@@ -89,11 +91,11 @@ type tensor struct {
 // shard is the part of a tensor that one PE holds.
 type shard = hosted.Shard
 
-// tensorOf returns a tensor with its present layout. It panics with a *torch.Error if the
-// tensor cannot be used in the operation op.
+// tensorOf returns x with its present layout. It panics with a *torch.Error if x cannot be
+// used in the operation op.
 func tensorOf(x *torch.Tensor, op string) *tensor { return &tensor{x, hosted.TensorOf(x, op)} }
 
-// tensorsOf calls tensorOf for each tensor.
+// tensorsOf calls tensorOf for each tensor of list and returns the results.
 func tensorsOf(list []*torch.Tensor, op string) []*tensor {
 	all := make([]*tensor, len(list))
 	for i, x := range list {
@@ -102,13 +104,14 @@ func tensorsOf(list []*torch.Tensor, op string) []*tensor {
 	return all
 }
 
-// requireContiguous panics if the tensor is not contiguous.
+// requireContiguous panics if the tensor is not contiguous. op is the name of the calling
+// operation, for errors.
 func (x *tensor) requireContiguous(op string) {
 	refuse(!x.IsContiguous(), op, "%s is not contiguous: give the tensor that Contiguous returns", x.info.Name)
 }
 
-// layoutCounts returns the number of parts of a tensor, of copies of each part, and of
-// addends.
+// layoutCounts returns the number of parts of the tensor, the number of copies of each
+// part, and the number of addends of each part.
 func (x *tensor) layoutCounts() (parts, copies, addends int) {
 	for _, s := range x.info.Shards {
 		copies, addends = max(copies, s.Copy+1), max(addends, s.Addend+1)
@@ -116,10 +119,11 @@ func (x *tensor) layoutCounts() (parts, copies, addends int) {
 	return len(x.info.Shards) / (copies * addends), copies, addends
 }
 
-// overlaps reports whether two tensors may have memory in common.
+// overlaps reports whether x and y may have memory in common.
 func (x *tensor) overlaps(y *tensor) bool { return x.info.Region.Overlaps(y.info.Region) }
 
-// sameElements reports whether two tensors are the same elements of the same storage.
+// sameElements reports whether x and y consist of the same elements of the same storage,
+// even if they are different views.
 func (x *tensor) sameElements(y *tensor) bool {
 	return x.Tensor == y.Tensor || x.info.Region.Storage == y.info.Region.Storage && slices.Equal(x.info.Shape, y.info.Shape) &&
 		slices.EqualFunc(x.info.Shards, y.info.Shards, func(s, t shard) bool {
@@ -127,19 +131,21 @@ func (x *tensor) sameElements(y *tensor) bool {
 		})
 }
 
-// refuse panics with a *torch.Error if mistake is true.
+// refuse panics with a *torch.Error of the function op if mistake is true. format and args
+// describe the mistake.
 func refuse(mistake bool, op, format string, args ...any) {
 	if mistake {
 		panic(misuse(op, format, args...))
 	}
 }
 
-// misuse returns an error that reports a mistake of the program in an operation.
+// misuse returns the error for a mistake in a call of the function op. format and args
+// describe the mistake.
 func misuse(op, format string, args ...any) *torch.Error {
 	return &torch.Error{Op: op, Err: fmt.Errorf(format, args...)}
 }
 
-// pick returns the elements of a list at the given indices, in the order of the indices.
+// pick returns the elements of list at the given indices, in the order of indices.
 func pick[T any](list []T, indices []int) []T {
 	return lists.Map(indices, func(i int) T { return list[i] })
 }

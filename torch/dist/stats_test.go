@@ -11,8 +11,8 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// TestStats checks that Stats panics before Wait, and the statistics of a collective, a
-// coalesced collective and a message after Wait.
+// TestStats checks that Stats panics before Wait. After Wait, it checks the statistics of a
+// collective, of coalesced collectives and of a message.
 func TestStats(t *testing.T) {
 	spec := torch.Must(topology.Load(context.Background(), "ring6", "system.sips.count=3"))
 	ctx := torch.Must(torch.New(context.Background(), torch.Options{Topology: torch.Must(topology.Compile(spec))}))

@@ -15,15 +15,16 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// multiplyAdd is a kernel that computes x·factor + addend of n elements, a number of times.
+// multiplyAdd is a kernel that computes x = x·factor + addend for n elements, the given
+// number of times.
 func multiplyAdd(t *tl.PE, x tl.Ptr, n, times, factor, addend int) {
 	for range times {
 		t.Store(x, t.Load(x, tl.Shape{n}, tl.F32).Mul(factor).Add(addend))
 	}
 }
 
-// TestAStreamKeepsItsOrder checks that operations of a stream run in order although the
-// host does not wait for any. In another order the numbers would be different.
+// TestAStreamKeepsItsOrder checks that the operations of a stream run in order although the
+// host waits for none of them. In another order the values would be different.
 func TestAStreamKeepsItsOrder(t *testing.T) {
 	const n, ranks = 40, 3
 	l, err := hostedtest.Spawn(t, ranks, func(r *torch.Rank) error {
@@ -57,8 +58,8 @@ func TestAStreamKeepsItsOrder(t *testing.T) {
 	}
 }
 
-// TestACopyOutlivesItsSource checks that a copy from a slice uses the values at the time of
-// the call.
+// TestACopyOutlivesItsSource checks that a copy from a slice uses the values that the slice
+// has at the time of the call, even if the slice is changed later.
 func TestACopyOutlivesItsSource(t *testing.T) {
 	l := hostedtest.New(t, hostedtest.Far(t, 1))
 	data := lists.Count(0, 5)
@@ -72,9 +73,9 @@ func TestACopyOutlivesItsSource(t *testing.T) {
 	l.Holds("y", y, lists.Count(0, 5))
 }
 
-// TestLaunchesFollowEachOther checks that a launch starts at the instant at which the one
-// before it ends, on the same PEs and on others. The host is far away, but launches are
-// sent ahead of their turn.
+// TestLaunchesFollowEachOther checks that a launch starts at the instant at which the
+// previous launch ends, on the same PEs and on other PEs. The latency from the host to the
+// device does not delay it, because the host sends launches before their turn.
 func TestLaunchesFollowEachOther(t *testing.T) {
 	l := hostedtest.New(t, hostedtest.Far(t, 1))
 	var all []*torch.Launched
@@ -104,8 +105,8 @@ func TestLaunchesFollowEachOther(t *testing.T) {
 	}
 }
 
-// TestCollectivesFollowLaunches checks that a collective starts when the last launch before
-// it ends, and that the next launches start when the collective ends.
+// TestCollectivesFollowLaunches checks that a collective starts at the end of the last
+// earlier launch, and that the next launches start at the end of the collective.
 func TestCollectivesFollowLaunches(t *testing.T) {
 	var before, after [2]*torch.Launched
 	var ended [2]torch.Time
@@ -147,7 +148,7 @@ func TestCollectivesFollowLaunches(t *testing.T) {
 }
 
 // TestAReadDoesNotWaitForOtherWork checks that a read waits only for operations that write
-// its tensor.
+// the tensor that it reads.
 func TestAReadDoesNotWaitForOtherWork(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{})
 	x, y := l.MustZeros(torch.F32, torch.On(0), 8), l.Ints(lists.Count(0, 8), torch.F32, torch.On(1))
@@ -178,7 +179,7 @@ func TestAReadDoesNotWaitForOtherWork(t *testing.T) {
 }
 
 // TestSynchronize checks that Synchronize waits for all operations of the rank, and takes
-// no time if there are none.
+// no simulated time if there are none.
 func TestSynchronize(t *testing.T) {
 	l, err := hostedtest.Spawn(t, 2, func(r *torch.Rank) error {
 		x := hostedtest.Full(r, r.Rank(), 8)
@@ -201,7 +202,7 @@ func TestSynchronize(t *testing.T) {
 }
 
 // TestRacesBetweenRanks checks that a race between kernels of two ranks is found, and that
-// there is none if a barrier orders the kernels.
+// no race is found if a barrier orders the kernels.
 func TestRacesBetweenRanks(t *testing.T) {
 	for _, ordered := range []bool{false, true} {
 		o := trialOptions(t)(trial{})
@@ -241,7 +242,8 @@ func TestRacesBetweenRanks(t *testing.T) {
 }
 
 // TestAReplayOfWorkersGivesTheSameBytes checks that a replay of the op log of workers and
-// their collectives gives the bytes that were read, with any number of threads.
+// their collectives gives the bytes that the host read in the run, with any number of
+// threads.
 func TestAReplayOfWorkersGivesTheSameBytes(t *testing.T) {
 	o := trialOptions(t)(trial{})
 	o.KeepLog = true
@@ -274,9 +276,9 @@ func TestAReplayOfWorkersGivesTheSameBytes(t *testing.T) {
 	}
 }
 
-// TestReplayOfCollectivesCalledTogether checks that the op log of coalesced and in-place
-// collectives, messages of a rank to itself and messages from any source replays to the
-// same values and has no races.
+// TestReplayOfCollectivesCalledTogether checks that an op log replays to the same values
+// and has no races. The log has coalesced collectives, collectives in place, messages of a
+// rank to itself and messages from any source.
 func TestReplayOfCollectivesCalledTogether(t *testing.T) {
 	o := trialOptions(t)(trial{spawned: true, world: 3})
 	o.KeepLog, o.Race = true, true

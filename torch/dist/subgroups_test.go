@@ -12,7 +12,7 @@ import (
 )
 
 // TestOrderOfAGroup checks that the ranks of a group are sorted unless KeepOrder is given,
-// and that blocks are in the order of the ranks.
+// and that the blocks of a collective are in the order of the ranks in the group.
 func TestOrderOfAGroup(t *testing.T) {
 	for _, c := range []struct {
 		opts []dist.GroupOption
@@ -50,8 +50,8 @@ func TestOrderOfAGroup(t *testing.T) {
 	}
 }
 
-// TestKeepOrderIsNotInherited checks that a group is sorted also if the default group was
-// made with KeepOrder.
+// TestKeepOrderIsNotInherited checks that a new group is sorted even if the default group
+// was made with KeepOrder.
 func TestKeepOrderIsNotInherited(t *testing.T) {
 	_, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 		torch.OK(dist.DestroyProcessGroup(r))
@@ -67,6 +67,7 @@ func TestKeepOrderIsNotInherited(t *testing.T) {
 	}
 }
 
+// TestNewSubgroups checks the groups of NewSubgroups and a collective in each of them.
 func TestNewSubgroups(t *testing.T) {
 	l, err := hostedtest.Spawn(t, 6, func(r *torch.Rank) error {
 		rank := r.Rank()
@@ -86,8 +87,8 @@ func TestNewSubgroups(t *testing.T) {
 	}
 }
 
-// TestNewSubgroupsByEnumeration checks that ranks in a list get the group of the list, and
-// other ranks no group.
+// TestNewSubgroupsByEnumeration checks that a rank in a list gets the group of this list,
+// and that a rank in no list gets no group.
 func TestNewSubgroupsByEnumeration(t *testing.T) {
 	var got [5]string
 	_, err := hostedtest.Spawn(t, 5, func(r *torch.Rank) error {
@@ -104,8 +105,8 @@ func TestNewSubgroupsByEnumeration(t *testing.T) {
 	}
 }
 
-// TestSplitGroup checks that only the members of a group split it, and that the lists have
-// ranks in the group.
+// TestSplitGroup checks that only the members of a group need to split it, and that the
+// lists contain ranks in this group, not ranks of the world.
 func TestSplitGroup(t *testing.T) {
 	var got [7]string
 	l, err := hostedtest.Spawn(t, 7, func(r *torch.Rank) error {
@@ -119,7 +120,7 @@ func TestSplitGroup(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			if got[rank] = fmt.Sprint(g); g == nil { // rank 3 is in neither
+			if got[rank] = fmt.Sprint(g); g == nil { // rank 3 is in no list
 				continue
 			}
 			x := hostedtest.Full(r, rank, 5)
@@ -142,6 +143,8 @@ func TestSplitGroup(t *testing.T) {
 	}
 }
 
+// TestRanksOfAGroupAndOfTheWorld checks that GetGroupRank and GetGlobalRank convert between
+// ranks of a group and ranks of the world.
 func TestRanksOfAGroupAndOfTheWorld(t *testing.T) {
 	_, err := hostedtest.Spawn(t, 5, func(self *torch.Rank) error {
 		g := torch.Must(dist.NewGroup(self, []int{4, 0, 3}, dist.KeepOrder()))

@@ -12,14 +12,14 @@ import (
 )
 
 // Timeout limits the simulated time of each collective and message of a group, from the
-// first rank's call to the end. If an operation takes longer, all workers of Spawn, or the
-// program, end with an error. The default of 0 means no limit.
+// call of the first rank to the end of the operation. If an operation takes longer, all
+// workers of Spawn, or the program, end with an error. The default of 0 means no limit.
 func Timeout(d time.Duration) GroupOption {
 	return func(o *GroupOptions) { o.Timeout = simulatedTime("Timeout", d) }
 }
 
-// simulatedTime converts a duration to simulated time. It panics if the duration is not
-// from 0 to an hour.
+// simulatedTime converts the duration d to simulated time. It panics if d is not between 0
+// and an hour. op is the name of the calling function, for errors.
 func simulatedTime(op string, d time.Duration) torch.Time {
 	refuse(d < 0 || d > time.Hour, op, "a timeout of %v: give one from 0 to an hour of simulated time", d)
 	return torch.Time(d.Nanoseconds()) * simtime.Nanosecond
@@ -31,17 +31,18 @@ type TimeoutError struct {
 	Name    string     // the name of the collective
 	After   torch.Time // the timeout
 	Missing []int      // ranks of the world that had not called the collective
-	arrival bool       // the operation is a monitored barrier, which ranks only arrive at
-	half    bool       // a message of which the program has enqueued one end only
+	arrival bool       // whether the operation is a monitored barrier, at which ranks only arrive
+	half    bool       // whether the operation is a message of which the program has enqueued only one end
 }
 
-// newTimeoutError returns the error for an operation that did not end in time.
+// newTimeoutError returns the error for an operation that has not ended within its timeout.
 func newTimeoutError(op *stream.Operation, after torch.Time) *TimeoutError {
 	missing := op.Missing()
 	return &TimeoutError{Name: op.Name, After: after, Missing: missing, half: op.Message && op.IsPartial() && len(missing) == 0}
 }
 
-// Error returns a text with the ranks that had not called the collective.
+// Error returns a text that names the operation, the timeout and the ranks that had not
+// called the operation.
 func (e *TimeoutError) Error() string {
 	switch {
 	case e.arrival:
@@ -55,11 +56,12 @@ func (e *TimeoutError) Error() string {
 }
 
 // MonitoredBarrier waits until all ranks of a group have called it. In contrast to Barrier,
-// the host code waits. Rank 0 of the group gives up when the timeout has passed since its
-// call. Its error names the lowest rank that has not arrived, or all such ranks with
-// waitAllRanks, and the barrier fails on all ranks. Another rank gives up if rank 0 has not
-// arrived when the timeout has passed since its own call. A timeout of 0 is the timeout of
-// the group.
+// the host code waits. A timeout of 0 means the timeout of the group.
+//
+// Rank 0 of the group gives up when the timeout has passed since its call. Its error names
+// the lowest rank that has not arrived, or all such ranks if waitAllRanks is true. The
+// barrier then fails on all ranks. Another rank gives up only if rank 0 has not arrived
+// when the timeout has passed since the call of that other rank.
 func MonitoredBarrier(r *torch.Rank, timeout time.Duration, waitAllRanks bool, group ...*Group) error {
 	const name = "monitored_barrier"
 	d := stateOf(r)

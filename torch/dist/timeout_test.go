@@ -17,7 +17,7 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// withTimeout runs workers whose default group has a timeout.
+// withTimeout calls run for n workers whose default group has the given timeout.
 func withTimeout(t *testing.T, n int, timeout time.Duration, run worker) (*hostedtest.Lab, error) {
 	return hostedtest.Spawn(t, n, func(r *torch.Rank) error {
 		torch.OK(dist.DestroyProcessGroup(r))
@@ -26,8 +26,8 @@ func withTimeout(t *testing.T, n int, timeout time.Duration, run worker) (*hoste
 	})
 }
 
-// TestTimeoutOfAGroup checks that a collective or a message that does not end in time ends
-// the workers at that instant, with an error that names the ranks that have not called it.
+// TestTimeoutOfAGroup checks that the workers end when a collective or a message reaches
+// its timeout. The error must name the ranks that have not called the operation.
 func TestTimeoutOfAGroup(t *testing.T) {
 	reduce := func(n int) worker {
 		return func(r *torch.Rank) error {
@@ -119,8 +119,8 @@ func TestUnexpiredTimeoutsChangeNothing(t *testing.T) {
 	}
 }
 
-// TestTimeoutsOfRanksThatNeverCome checks that ranks that can never call a collective are
-// reported in the same way with and without a timeout.
+// TestTimeoutsOfRanksThatNeverCome checks that the error names the ranks that can never
+// call a collective, with and without a timeout.
 func TestTimeoutsOfRanksThatNeverCome(t *testing.T) {
 	for want, do := range map[string]worker{
 		"rank 3: returned without all_reduce 1 of the default group, for which ranks 0-2 wait": func(r *torch.Rank) error {
@@ -148,8 +148,9 @@ func TestTimeoutsOfRanksThatNeverCome(t *testing.T) {
 	}
 }
 
-// TestTimeoutsOfKernelsThatNeverEnd checks that a kernel that waits forever is reported in
-// the same way with and without a timeout, instead of the collective behind it.
+// TestTimeoutsOfKernelsThatNeverEnd checks that a kernel that waits forever is reported as
+// a deadlock, with and without a timeout. The error must not blame the collective that
+// follows the kernel.
 func TestTimeoutsOfKernelsThatNeverEnd(t *testing.T) {
 	stuck := func(t *tl.PE, x tl.Ptr) {
 		if t.Rank() == 0 {
@@ -197,7 +198,7 @@ func TestTimeoutOfHalfAMessage(t *testing.T) {
 }
 
 // TestTimeoutsAreInherited checks that groups inherit the timeout of the default group
-// unless they have their own, and that all ranks must give the same timeout.
+// unless an option sets another one, and that all ranks must give the same timeout.
 func TestTimeoutsAreInherited(t *testing.T) {
 	_, err := withTimeout(t, 3, time.Microsecond, func(r *torch.Rank) error {
 		g := torch.Must(dist.NewGroup(r, []int{0, 1}, dist.Timeout(0)))
@@ -222,7 +223,7 @@ func TestTimeoutsAreInherited(t *testing.T) {
 }
 
 // TestWaitTimeout checks that WaitTimeout returns when the time has passed, and that the
-// collective continues.
+// collective continues afterwards.
 func TestWaitTimeout(t *testing.T) {
 	var took torch.Time
 	l, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
@@ -254,7 +255,8 @@ func TestWaitTimeout(t *testing.T) {
 	}
 }
 
-// TestTimeoutsWithoutSpawn checks timeouts in a program without Spawn.
+// TestTimeoutsWithoutSpawn checks the timeouts of collectives and messages in a program
+// without Spawn.
 func TestTimeoutsWithoutSpawn(t *testing.T) {
 	l := hostedtest.PEs(t, 5)
 	x := l.MustZeros(torch.F32, torch.On(dist.PEs(l.Rank)...), 5*300)
@@ -271,9 +273,9 @@ func TestTimeoutsWithoutSpawn(t *testing.T) {
 	hostedtest.Says(t, "Synchronize", l.Synchronize(), "all_reduce 1 of the default group: not ended within 300ns, though all its ranks have called it: raise the timeout")
 }
 
-// TestMonitoredBarrier checks that rank 0 of a monitored barrier names the first rank that
-// has not arrived, or all such ranks, that the barrier fails on all ranks, and that later
-// operations do not wait for it.
+// TestMonitoredBarrier checks that the error of rank 0 names the first rank that has not
+// arrived, or all such ranks. It also checks that the barrier then fails on all ranks, and
+// that later operations do not wait for the barrier.
 func TestMonitoredBarrier(t *testing.T) {
 	for _, c := range []struct {
 		all  bool

@@ -13,31 +13,32 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// trial is one collective on one machine. This file computes the expected values in the
-// simplest way.
+// trial is a test case: one collective on one machine. This file computes the expected
+// values in the simplest way, without the code under test.
 type trial struct {
-	spawned    bool // ranks are workers; otherwise PEs
+	spawned    bool // whether ranks are workers; otherwise they are PEs
 	collective string
 	algorithm  string
 	world      int
-	group      []int // ranks of the world, in the order of the group
+	group      []int // the members as ranks of the world, in the order of the group
 	dtype      torch.DType
 	reduction  reduction
-	root       int   // rank in the group
-	rows       []int // rows of each block; the list repeats if there are more blocks
-	width      int   // elements of a row; 0 for vectors
+	root       int   // rank of the root in the group
+	rows       []int // number of rows of each block; the list repeats if there are more blocks
+	width      int   // number of elements of a row; 0 for vectors
 	layout     layout
 	async      bool
 	chunk      topology.Bytes // the largest message; 0 for the default
 	mix        []mixedLayout  // layouts of the tensors, chosen by rank and tensor; empty to use layout
-	symmetric  bool           // both blocks between two ranks have the same size
+	symmetric  bool           // whether the two blocks that two ranks exchange have the same size
 }
 
-// mixedLayout is the layout of one tensor, which may differ from those of others.
+// mixedLayout is the layout of one tensor of a trial in which tensors have different
+// layouts.
 type mixedLayout struct {
 	on       torch.DPPolicy
-	other    bool // on one PE other than the first
-	reversed bool // the shape is reversed
+	other    bool // whether the tensor is on one PE other than the first
+	reversed bool // whether the order of the axes is reversed
 
 	before, behind int // rows before and behind the tensor if it is a slice of a larger one; else 0
 }
@@ -51,7 +52,7 @@ func (tr trial) String() string {
 		tr.collective, tr.algorithm, tr.dtype, tr.reduction.op, tr.world, who, tr.group, tr.root, tr.rows, tr.width, tr.chunk, tr.async)
 }
 
-// reduction is a way to combine elements, with its reference implementation.
+// reduction is a reduction with a reference implementation: fold combines two elements.
 type reduction struct {
 	op     dist.ReduceOp
 	dtypes string // the supported dtypes: "float", "int" or both
@@ -60,6 +61,7 @@ type reduction struct {
 
 func plus(x, y float64) float64 { return x + y }
 
+// bitwise returns f, a function of integers, as a function of float64.
 func bitwise(f func(x, y int64) int64) func(x, y float64) float64 {
 	return func(x, y float64) float64 { return float64(f(int64(x), int64(y))) }
 }
@@ -76,6 +78,7 @@ var reductions = []reduction{
 	{dist.BXOR, "int", bitwise(func(x, y int64) int64 { return x ^ y })},
 }
 
+// serves reports whether the reduction supports the dtype d.
 func (r reduction) serves(d torch.DType) bool {
 	if d.IsFloat() {
 		return strings.Contains(r.dtypes, "float")
@@ -83,13 +86,13 @@ func (r reduction) serves(d torch.DType) bool {
 	return strings.Contains(r.dtypes, "int")
 }
 
-// sums reports whether the reduction adds elements.
+// sums reports whether the reduction is a sum: SUM, AVG or PREMUL_SUM.
 func (r reduction) sums() bool {
 	text := r.op.String()
 	return text == "sum" || text == "avg" || strings.HasPrefix(text, "premul_sum")
 }
 
-// layout is a placement of the workers' tensors.
+// layout is a placement for the tensors of workers, with its properties.
 type layout struct {
 	name    string
 	on      torch.Placement
@@ -108,15 +111,15 @@ var layouts = []layout{
 	{"copies of rows", torch.DPPolicy{Cube: torch.Replicate, PE: torch.RowWise, NumCubes: 2, NumPEs: 2}, 1, true},
 }
 
-// partialLayouts are layouts with addends, which only all_reduce accepts.
+// partialLayouts lists layouts with addends, which only all_reduce accepts.
 var partialLayouts = []layout{
 	{"addends of columns", torch.DPPolicy{Cube: torch.Partial, PE: torch.ColumnWise, NumCubes: 2, NumPEs: 2}, 2, false},
 	{"copies of addends", torch.DPPolicy{Cube: torch.Replicate, PE: torch.Partial, NumCubes: 2, NumPEs: 3}, 3, false},
 	{"addends of addends", torch.DPPolicy{Cube: torch.Partial, PE: torch.Partial, NumCubes: 2, NumPEs: 2}, 4, false},
 }
 
-// value returns element i of a rank's block. Every reduction over up to 28 ranks and
-// addends is exact in every dtype.
+// value returns element i of an addend of a block on a rank. The values are chosen so that
+// every reduction over up to 28 ranks and addends is exact in every dtype.
 func (tr trial) value(rank, addend, block, i int) float64 {
 	n := 3*rank + 5*block + 7*i
 	if addend > 0 {
@@ -135,12 +138,12 @@ func (tr trial) value(rank, addend, block, i int) float64 {
 	return float64(n % 9)
 }
 
-// tensorSet has the values of one tensor on each rank of the group; nil where a rank has
-// none.
+// tensorSet has the values of one tensor on each rank of the group. An entry is nil if the
+// rank has no such tensor.
 type tensorSet [][]float64
 
-// inputs returns the values of one block on all ranks. rows returns the number of rows on a
-// rank.
+// inputs returns the input values of one block on all ranks. rows returns the number of
+// rows of the block on a rank.
 func (tr trial) inputs(block int, rows func(rank int) int) tensorSet {
 	s := make(tensorSet, len(tr.group))
 	for rank := range s {
@@ -152,14 +155,14 @@ func (tr trial) inputs(block int, rows func(rank int) int) tensorSet {
 	return s
 }
 
-// replicate returns a set in which all ranks have the concatenated parts.
+// replicate returns a tensorSet in which every rank has the concatenated parts.
 func (tr trial) replicate(parts ...[]float64) tensorSet {
 	x := append([]float64{}, slices.Concat(parts...)...) // not nil, which stands for no tensor
 	return slices.Repeat(tensorSet{x}, len(tr.group))
 }
 
-// blank returns a set of the same sizes to receive into. It is filled with 99, which is no
-// input value.
+// blank returns a tensorSet with the sizes of s, to receive into. Its values are 99, which
+// no input has.
 func (s tensorSet) blank() tensorSet {
 	b := make(tensorSet, len(s))
 	for rank, x := range s {
@@ -170,8 +173,8 @@ func (s tensorSet) blank() tensorSet {
 	return b
 }
 
-// onlyRoot returns a set in which the root has its values of s. The other ranks have no
-// tensor under Spawn. Without Spawn they have their values of others.
+// onlyRoot returns a tensorSet in which the root has its values of s. Under Spawn, the
+// other ranks have no tensor. Without Spawn, they have their values of the set others.
 func (tr trial) onlyRoot(s, others tensorSet) tensorSet {
 	r := make(tensorSet, len(s))
 	if !tr.spawned {
@@ -181,7 +184,8 @@ func (tr trial) onlyRoot(s, others tensorSet) tensorSet {
 	return r
 }
 
-// concatenate returns a set in which each rank has its tensors of all sets as one tensor.
+// concatenate returns a tensorSet in which each rank has one tensor: the concatenation of
+// its tensors in all sets of list.
 func concatenate(list []tensorSet) tensorSet {
 	all := make(tensorSet, len(list[0]))
 	for rank := range all {
@@ -193,7 +197,8 @@ func concatenate(list []tensorSet) tensorSet {
 	return all
 }
 
-// reduce returns the reduction of one block over all ranks and all their addends.
+// reduce returns the expected reduction of one block over all ranks and all their addends.
+// The block has the given number of rows.
 func (tr trial) reduce(block, rows int) []float64 {
 	out := make([]float64, rows*max(1, tr.width))
 	for i := range out {
@@ -218,13 +223,15 @@ func (tr trial) reduce(block, rows int) []float64 {
 	return out
 }
 
-// blockRows returns the rows of a rank's block.
+// blockRows returns the number of rows of the block of the given rank.
 func (tr trial) blockRows(rank int) int { return tr.rows[rank%len(tr.rows)] }
 
-// sameRows returns the rows of blocks that are all of one size.
+// sameRows returns the number of rows of each block, for collectives whose blocks all have
+// the same size.
 func (tr trial) sameRows(int) int { return tr.rows[0] }
 
-// pairRows returns the rows of the block that one rank sends to another.
+// pairRows returns the number of rows of the block that one rank (from) sends to another
+// (to).
 func (tr trial) pairRows(from, to int) int {
 	if tr.symmetric {
 		return tr.rows[(from+to)%len(tr.rows)]
@@ -237,25 +244,28 @@ func (tr trial) pairRows(from, to int) int {
 	return tr.rows[(from+to)%len(tr.rows)]
 }
 
-// caller is the worker that calls the collective, or the program for all ranks.
+// caller calls the collective of a trial. It is a worker, or the program, which calls for
+// all ranks.
 type caller struct {
 	trial
 	*torch.Rank
 	g           *dist.Group
-	rank        int // rank in the group; -1 for all ranks
+	rank        int // rank in the group; -1 for the program, which calls for all ranks
 	tensorCount int // the number of tensors that the caller has made
 
-	around []*torch.Tensor // rows before and behind slices, which must not change
+	around []*torch.Tensor // rows before and after slices, which must not change
 }
 
-// makeSymmetric makes each rank send blocks of the same sizes as it receives.
+// makeSymmetric changes the sizes of the blocks so that each rank sends to a peer as many
+// rows as it receives from that peer.
 func (c *caller) makeSymmetric() {
 	if c.symmetric = c.spawned; !c.spawned {
 		c.rows = c.rows[:1]
 	}
 }
 
-// own returns the caller's values of a set.
+// own returns the caller's values in s: those of its rank or, for the program, those of all
+// ranks concatenated.
 func (c *caller) own(s tensorSet) []float64 {
 	if c.rank >= 0 {
 		return s[c.rank]
@@ -263,7 +273,7 @@ func (c *caller) own(s tensorSet) []float64 {
 	return slices.Concat(s...)
 }
 
-// tensor makes the caller's tensor of a set, or returns nil if the caller has none.
+// tensor returns a new tensor with the caller's values in s, or nil if the caller has none.
 func (c *caller) tensor(s tensorSet) (*torch.Tensor, error) {
 	data, on := c.own(s), c.layout.on
 	if c.rank < 0 {
@@ -301,10 +311,12 @@ func (c *caller) tensor(s tensorSet) (*torch.Tensor, error) {
 	return x, err
 }
 
-// surroundingValue is the value of the rows before and behind a slice.
+// surroundingValue is the value of the rows before and after a slice in a larger tensor.
 const surroundingValue = 77
 
-// slice makes the caller's tensor as a slice of rows of a larger tensor.
+// slice returns a tensor with the given data that is a slice of rows of a larger tensor. m
+// has the number of rows before and after the slice. on is the placement of the larger
+// tensor.
 func (c *caller) slice(m mixedLayout, data []float64, shape torch.Shape, on torch.Placement) (*torch.Tensor, error) {
 	n := shape[0]
 	whole := slices.Clone(shape)
@@ -318,8 +330,8 @@ func (c *caller) slice(m mixedLayout, data []float64, shape torch.Shape, on torc
 	return x, x.CopyFrom(c.exactValues(data))
 }
 
-// exactValues returns the data as a slice that converts exactly to the dtype. Integers wrap
-// around.
+// exactValues returns data as a slice whose numbers convert exactly to the dtype of the
+// trial: integers for an integer dtype, where they wrap around.
 func (tr trial) exactValues(data []float64) any {
 	if tr.dtype.IsFloat() {
 		return data
@@ -331,15 +343,15 @@ func (tr trial) exactValues(data []float64) any {
 	return ints
 }
 
-// collectiveCall is a collective: its tensors before and after, and its synchronous and
-// asynchronous calls.
+// collectiveCall describes a collective: its tensors before and after the call, and
+// functions that make the synchronous and the asynchronous call.
 type collectiveCall struct {
 	before, after []tensorSet
 	sync          func(x []*torch.Tensor) error
 	async         func(x []*torch.Tensor) (*dist.Work, error)
 }
 
-// do makes the tensors, calls the collective and checks all copies of all tensors.
+// do makes the tensors of k, calls the collective and checks all copies of all tensors.
 func (c *caller) do(k collectiveCall) error {
 	var x []*torch.Tensor // the tensors that the caller has
 	var after []tensorSet
@@ -354,7 +366,7 @@ func (c *caller) do(k collectiveCall) error {
 	}
 	if c.async {
 		w, err := k.async(x)
-		if w != nil { // nil on ranks that take no part in a message
+		if w != nil { // w is nil on ranks that take no part in a message
 			err = errors.Join(w.Wait(), w.Wait())
 		}
 		if err != nil || w != nil && !w.IsCompleted() {
@@ -376,8 +388,8 @@ func (c *caller) do(k collectiveCall) error {
 	return nil
 }
 
-// run runs the trial and returns an error if a value is wrong or there is a race. o must
-// have a topology that fits the trial.
+// run runs the trial on a new machine and returns an error if a value is wrong or a race is
+// found. o must have a topology that fits the trial.
 func (tr trial) run(o torch.Options) error {
 	c, err := torch.New(context.Background(), o)
 	if err != nil {
@@ -414,7 +426,8 @@ func (tr trial) run(o torch.Options) error {
 	return err
 }
 
-// runRank runs the trial on a worker, or with rank -1 in the program for all ranks.
+// runRank runs the trial on the worker r with the given rank. With rank -1, r is the
+// program, which calls for all ranks.
 func (tr trial) runRank(rank int, r *torch.Rank) error {
 	c := &caller{trial: tr, Rank: r, rank: rank}
 	if err := dist.InitProcessGroup(c.Rank, "ahbm", func(o *dist.GroupOptions) { o.WorldSize = tr.world }); err != nil {

@@ -14,7 +14,7 @@ import (
 )
 
 // TestPiecesOfViewsWithThreeAxes checks the pieces of boxes of views with the axes s, b and
-// h, taken as matrices of s·b rows.
+// h. Such a view counts as a matrix of s·b rows and h columns.
 func TestPiecesOfViewsWithThreeAxes(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{})
 	x := l.Ints(lists.Count(0, 60), torch.I32, torch.On(0, 1), 5, 3, 4) // s of 0 to 2 on PE 0, 3 and 4 on PE 1
@@ -45,8 +45,8 @@ func TestPiecesOfViewsWithThreeAxes(t *testing.T) {
 	hostedtest.Says(t, "rows at two distances", err, "torch: Pieces: tensor 1[:, 0:2] [5 2 4] i32: what PE 0 holds, [0:3, 0:2, 0:4], is not a block of rows: place the tensor so that only its first and its last axis are cut")
 }
 
-// TestViewsThatOverlapInOneCall checks that a call refuses views that share memory if it
-// would use them in no fixed order.
+// TestViewsThatOverlapInOneCall checks that a call is refused if its views share memory and
+// the order in which the call uses them is not defined.
 func TestViewsThatOverlapInOneCall(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -73,8 +73,8 @@ func TestViewsThatOverlapInOneCall(t *testing.T) {
 	}
 }
 
-// TestAllToAllOfViewsThatOverlap checks an all-to-all that sends from memory that it also
-// receives into. It must copy these blocks first.
+// TestAllToAllOfViewsThatOverlap checks an all-to-all that sends blocks from memory that it
+// also receives into. It must first copy these blocks.
 func TestAllToAllOfViewsThatOverlap(t *testing.T) {
 	for shift := range 7 {
 		l, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
@@ -95,7 +95,7 @@ func TestAllToAllOfViewsThatOverlap(t *testing.T) {
 
 // TestOverlapsBetweenLanes checks that a rank must not send itself a slice of a tensor on
 // several PEs and receive into an overlapping slice that begins on another PE. One PE would
-// overwrite what another PE sends.
+// overwrite data before another PE has sent it.
 func TestOverlapsBetweenLanes(t *testing.T) {
 	const n = 20
 	for _, c := range []struct {
@@ -128,8 +128,9 @@ func TestOverlapsBetweenLanes(t *testing.T) {
 	}
 }
 
-// TestViewsOfPrograms checks collectives and messages of a program without Spawn on columns
-// of a matrix with one row for each rank. The columns are a slice of each rank's vector.
+// TestViewsOfPrograms checks collectives and messages of a program without Spawn on some
+// columns of a matrix that has one row for each rank. These columns are a slice of each
+// rank's vector.
 func TestViewsOfPrograms(t *testing.T) {
 	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	torch.OK(dist.InitProcessGroup(l.Rank, "ahbm"))

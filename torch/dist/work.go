@@ -7,15 +7,16 @@ import (
 	"github.com/kernbench/kernbench/simtime"
 )
 
-// Work is a collective or a message in flight, while the host code of the rank continues.
+// Work represents a collective or a message in flight, while the host code of the rank
+// continues.
 type Work struct {
 	d      *state // the rank that called the collective
 	call   *call
 	handle *stream.Handle
 }
 
-// waitingRank returns the rank that waits for the collective: the rank that called it, or
-// the program if Spawn has ended.
+// waitingRank returns the rank that waits for the collective: the rank that called it or,
+// after Spawn has returned, the program.
 func (w *Work) waitingRank() *stream.Rank {
 	if w.d.s.Over {
 		return w.d.s.Main()
@@ -27,12 +28,13 @@ func (w *Work) waitingRank() *stream.Rank {
 // writes may be read. A second Wait does nothing.
 func (w *Work) Wait() error { return w.await("Wait", 0) }
 
-// WaitTimeout waits for the end of the collective for at most a duration of simulated time.
-// After that it returns a *TimeoutError. The collective continues, and the rank can wait
-// for it again. A duration of 0 means no limit.
+// WaitTimeout waits for the end of the collective, for at most the simulated time d. If the
+// collective has not ended by then, WaitTimeout returns a *TimeoutError. The collective
+// continues, and the rank can wait for it again. d = 0 means no limit.
 func (w *Work) WaitTimeout(d time.Duration) error { return w.await("WaitTimeout", d) }
 
-// await implements Wait and WaitTimeout.
+// await does the work of Wait and WaitTimeout. op is the name of the calling function, for
+// errors.
 func (w *Work) await(op string, d time.Duration) error {
 	w.checkExists(op)
 	if w.handle.Waited {
@@ -51,12 +53,13 @@ func (w *Work) await(op string, d time.Duration) error {
 	return err
 }
 
-// checkExists panics if the Work is nil.
+// checkExists panics if w is nil. op is the name of the calling function, for errors.
 func (w *Work) checkExists(op string) {
 	refuse(w == nil, op, "the Work is nil: a call within Coalescing returns none, and neither does a Coalescing without calls: use the Work of CoalescingAsync")
 }
 
-// checkWaited panics if the rank has not waited for the Work.
+// checkWaited panics if the rank has not waited for w. op is the name of the calling
+// function, for errors.
 func (w *Work) checkWaited(op string) {
 	refuse(!w.handle.Waited || !w.handle.Op.HasEnded(), op, "%s has not been waited for: call Wait first", w)
 }
@@ -66,7 +69,8 @@ func (w *Work) checkWaited(op string) {
 const pollTime = 100 * simtime.Nanosecond
 
 // IsCompleted reports whether the collective has ended. If it has not, the call takes 100
-// ns of simulated time, so that a loop that polls the Work ends.
+// ns of simulated time, so that a loop that calls IsCompleted until it returns true can
+// end.
 func (w *Work) IsCompleted() bool {
 	w.checkExists("IsCompleted")
 	h := w.handle
@@ -82,8 +86,8 @@ func (w *Work) IsCompleted() bool {
 }
 
 // Stats returns the statistics of the collective. The rank must have waited for it. For a
-// message they are the statistics of its launch, which also contains other messages that
-// began at the same instant.
+// message, these are the statistics of the launch that carried the message and the other
+// messages that began at the same instant.
 func (w *Work) Stats() Stats {
 	w.checkExists("Stats")
 	w.checkWaited("Stats")
@@ -92,7 +96,7 @@ func (w *Work) Stats() Stats {
 	return s
 }
 
-// Source returns the rank of the world that sent the message of a receive. The rank must
+// Source returns the sender of a received message, as a rank of the world. The rank must
 // have waited for the receive.
 func (w *Work) Source() int {
 	w.checkExists("Source")

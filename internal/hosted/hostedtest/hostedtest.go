@@ -16,10 +16,10 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// Second returns the second of two results.
+// Second returns err, the second result of a call whose first result is not needed.
 func Second[T any](_ T, err error) error { return err }
 
-// Says checks that the text of an error is want.
+// Says checks that err has exactly the text want. what names the case in messages.
 func Says(t *testing.T, what string, err error, want string) {
 	t.Helper()
 	if err == nil || err.Error() != want {
@@ -27,7 +27,7 @@ func Says(t *testing.T, what string, err error, want string) {
 	}
 }
 
-// ok ends the test if there is an error.
+// ok ends the test if err is not nil.
 func ok(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
@@ -35,13 +35,14 @@ func ok(t testing.TB, err error) {
 	}
 }
 
-// Lab is a program on a machine of its own. An error ends the test.
+// Lab is the main rank of a new machine. Its methods end the test at an error, so that a
+// test needs no error handling.
 type Lab struct {
 	*torch.Rank
 	T *testing.T
 }
 
-// New returns a program on a new machine.
+// New returns a Lab with a new machine that o describes.
 func New(t *testing.T, o torch.Options) *Lab {
 	t.Helper()
 	ctx, err := torch.New(context.Background(), o)
@@ -50,7 +51,8 @@ func New(t *testing.T, o torch.Options) *Lab {
 	return &Lab{ctx.Main(), t}
 }
 
-// Ints returns a tensor with the elements of data. Without a shape it has one axis.
+// Ints returns a tensor with the elements of data. Without a shape, the tensor has one
+// axis.
 func (l *Lab) Ints(data []int, dtype torch.DType, on torch.Placement, shape ...int) *torch.Tensor {
 	l.T.Helper()
 	if shape == nil {
@@ -61,7 +63,7 @@ func (l *Lab) Ints(data []int, dtype torch.DType, on torch.Placement, shape ...i
 	return x
 }
 
-// MustZeros returns a tensor of zeros.
+// MustZeros returns a tensor of zeros. An error ends the test.
 func (l *Lab) MustZeros(dtype torch.DType, on torch.Placement, shape ...int) *torch.Tensor {
 	l.T.Helper()
 	x, err := l.Zeros(dtype, shape, on)
@@ -69,7 +71,8 @@ func (l *Lab) MustZeros(dtype torch.DType, on torch.Placement, shape ...int) *to
 	return x
 }
 
-// MustLaunch launches a kernel and waits until it has ended.
+// MustLaunch launches a kernel and waits until the kernel has ended. An error ends the
+// test.
 func (l *Lab) MustLaunch(name string, kernel any, args ...any) *torch.Launched {
 	l.T.Helper()
 	r, err := l.Launch(name, kernel, args...)
@@ -80,7 +83,7 @@ func (l *Lab) MustLaunch(name string, kernel any, args ...any) *torch.Launched {
 	return r
 }
 
-// Holds checks the values of a tensor.
+// Holds checks that the elements of x are want. what names the case in messages.
 func (l *Lab) Holds(what string, x *torch.Tensor, want []int) {
 	l.T.Helper()
 	a, err := x.Numpy()
@@ -90,10 +93,11 @@ func (l *Lab) Holds(what string, x *torch.Tensor, want []int) {
 	}
 }
 
-// Fill returns a slice of n elements v.
+// Fill returns a slice of n elements that are all v.
 func Fill(v, n int) []int { return slices.Repeat([]int{v}, n) }
 
-// Misuse returns the *torch.Error that f panics with, or nil if f does not panic.
+// Misuse calls f and returns the *torch.Error that f panics with, or nil if f does not
+// panic.
 func Misuse(f func()) (err *torch.Error) {
 	defer func() {
 		if v := recover(); v != nil && !errors.As(v.(error), &err) {
@@ -107,7 +111,8 @@ func Misuse(f func()) (err *torch.Error) {
 // Nothing is a kernel that does nothing.
 func Nothing(*tl.PE, tl.Ptr) {}
 
-// System returns a compiled topology by name, with settings such as "system.sips.count=2".
+// System loads the topology called name, changes it by settings such as
+// "system.sips.count=2", and returns it compiled.
 func System(t testing.TB, name string, sets ...string) *topology.Graph {
 	t.Helper()
 	spec, err := topology.Load(t.Context(), name, sets...)
@@ -117,8 +122,9 @@ func System(t testing.TB, name string, sets ...string) *topology.Graph {
 	return g
 }
 
-// Spawn runs n workers on a new machine of n SIPs. Each worker has the default process
-// group.
+// Spawn calls run for n workers on a new machine of n SIPs. Each worker has initialized the
+// default process group. Spawn returns the Lab of the machine and the error of
+// Context.Spawn.
 func Spawn(t *testing.T, n int, run func(r *torch.Rank) error) (*Lab, error) {
 	t.Helper()
 	l := New(t, torch.Options{Topology: System(t, "ring6", fmt.Sprintf("system.sips.count=%d", n))})
@@ -128,13 +134,13 @@ func Spawn(t *testing.T, n int, run func(r *torch.Rank) error) (*Lab, error) {
 	}, n)
 }
 
-// Full returns a tensor of n elements v on one PE of the rank's device.
+// Full returns a tensor of n f32 elements that are all v, on one PE of the rank's device.
 func Full(r *torch.Rank, v, n int) *torch.Tensor {
 	return torch.Must(r.Full(float64(v), torch.F32, torch.Shape{n}))
 }
 
-// Blames checks that an error is a SpawnError of exactly these ranks and that its text
-// contains texts.
+// Blames checks that err is a *torch.SpawnError with exactly the given ranks, and that its
+// text contains each of texts.
 func Blames(t *testing.T, err error, ranks []int, texts ...string) {
 	t.Helper()
 	var failed *torch.SpawnError
@@ -155,22 +161,23 @@ func Blames(t *testing.T, err error, ranks []int, texts ...string) {
 	}
 }
 
-// Far returns the options of a system with a latency of 10 µs between host and devices.
+// Far returns the options of a system of sips SIPs with a latency of 10 µs between host and
+// devices.
 func Far(t *testing.T, sips int) torch.Options {
 	t.Helper()
 	return torch.Options{Topology: System(t, "ring6", fmt.Sprintf("system.sips.count=%d", sips), "host.pcie.latency=10us")}
 }
 
-// Options returns the options of a system of SIPs with two cubes each and four PEs per
-// cube.
+// Options returns the options of a small system: sips SIPs with two cubes each and four PEs
+// per cube.
 func Options(t testing.TB, sips int) torch.Options {
 	t.Helper()
 	return torch.Options{Topology: System(t, "ring6", fmt.Sprintf("system.sips.count=%d", sips),
 		"sip.cube_mesh.w=2", "sip.cube_mesh.h=1", "cube.pe_layout.pe_per_corner=1"), Threads: 1}
 }
 
-// PEs returns a program whose default group has the first PEs as ranks. world is their
-// number.
+// PEs returns a Lab whose default process group has the first world PEs of a small system
+// as its ranks.
 func PEs(t *testing.T, world int, opts ...dist.GroupOption) *Lab {
 	t.Helper()
 	l := New(t, Options(t, 3))
