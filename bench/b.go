@@ -105,7 +105,7 @@ func (r *report) Found(crit, makespan torch.Time, races []string) {
 // the makespan of the result are the longest of all machines. An op log or a trace covers
 // one machine, so Machine returns an error if the options ask for one.
 func (b *B) Machine(g *topology.Graph, run func(on *B) error) error {
-	const oneMachine = "%s is of one machine, and this bench makes others: choose parameters for one row alone, and a system with as many SIPs as it has ranks"
+	const oneMachine = "%s needs one machine, and this bench creates others: choose parameters for a single row, and a system with as many SIPs as ranks"
 	switch {
 	case b.Options.KeepLog:
 		return &ParamError{"log", fmt.Errorf(oneMachine, "an op log")}

@@ -103,7 +103,7 @@ func (b Bench) CostOf(o Options) float64 {
 // chooseFolder sets o.Folder to the folder that the bench writes its files to. It returns
 // an error for options that do not fit the bench.
 func (b Bench) chooseFolder(o *Options) error {
-	many := "bench %s runs many machines, and this is of one: take a bench of one, or kernbench coll"
+	many := "bench %s runs many machines, and this works with one: choose a bench of one machine, or kernbench coll"
 	switch {
 	case b.Folder != "" && o.Log != "":
 		return &ParamError{"log", fmt.Errorf(many, b.Name)}
@@ -116,7 +116,7 @@ func (b Bench) chooseFolder(o *Options) error {
 	case o.Folder != "":
 		return &ParamError{"out", fmt.Errorf("bench %s writes no files", b.Name)}
 	case o.Resume:
-		return &ParamError{"resume", fmt.Errorf("bench %s keeps no results to go on from", b.Name)}
+		return &ParamError{"resume", fmt.Errorf("bench %s keeps no results to resume", b.Name)}
 	}
 	return nil
 }

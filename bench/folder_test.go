@@ -50,9 +50,9 @@ func TestFolderRefused(t *testing.T) {
 		want  string
 	}{
 		{sample, Options{Folder: "x"}, "--out: bench sample writes no files"},
-		{sample, Options{Resume: true}, "--resume: bench sample keeps no results to go on from"},
-		{writer, Options{Log: "x"}, "--log: bench writer runs many machines, and this is of one: take a bench of one, or kernbench coll"},
-		{writer, Options{Options: torch.Options{Trace: "x"}}, "--trace: bench writer runs many machines, and this is of one: take a bench of one, or kernbench coll"},
+		{sample, Options{Resume: true}, "--resume: bench sample keeps no results to resume"},
+		{writer, Options{Log: "x"}, "--log: bench writer runs many machines, and this works with one: choose a bench of one machine, or kernbench coll"},
+		{writer, Options{Options: torch.Options{Trace: "x"}}, "--trace: bench writer runs many machines, and this works with one: choose a bench of one machine, or kernbench coll"},
 	} {
 		_, err := tt.bench.Execute(t.Context(), tt.o)
 		var param *ParamError

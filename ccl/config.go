@@ -160,7 +160,7 @@ func (c *Config) check(errs config.Errors) error {
 	fits := func(path string, e Entry) {
 		if s := c.settings(e); !s.fits() && !unread(path) && len(found) < config.MaxErrors {
 			found = append(found, c.origin.Errorf(c.latest(path, e),
-				"a chunk of %v is more than a queue of %s holds, %d × %v, so that ranks could wait for each other for ever: use chunk_bytes of at most %v, or more or larger slots",
+				"a chunk of %v is more than a queue of %s holds, %d × %v, so that ranks could wait for each other forever: use chunk_bytes of at most %v, or more or larger slots",
 				s.ChunkBytes, path, s.NSlots, s.SlotSize, topology.Bytes(s.NSlots)*s.SlotSize))
 		}
 	}

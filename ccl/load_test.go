@@ -100,7 +100,7 @@ func TestBadSet(t *testing.T) {
 		{"algorithms=[]", "--set: algorithms: expected a mapping of names, each with a mapping with the keys algorithm, buffer_kind, backpressure, n_slots, slot_size, credit_bytes, chunk_bytes, root_cube, n_elem, world_size, got a list"},
 		{"defaults={n_slots: 4, slot_size: 1 KiB, chunk_bytes: 4096 B}", ""},
 		{"algorithms.ring_all_reduce_8={n_slots: 1, slot_size: 1 KiB, chunk_bytes: 1025 B}",
-			"--set: algorithms.ring_all_reduce_8.chunk_bytes: a chunk of 1025B is more than a queue of algorithms.ring_all_reduce_8 holds, 1 × 1KiB, so that ranks could wait for each other for ever: use chunk_bytes of at most 1KiB, or more or larger slots"},
+			"--set: algorithms.ring_all_reduce_8.chunk_bytes: a chunk of 1025B is more than a queue of algorithms.ring_all_reduce_8 holds, 1 × 1KiB, so that ranks could wait for each other forever: use chunk_bytes of at most 1KiB, or more or larger slots"},
 	} {
 		_, err := Parse("c.yaml", []byte("extends: default\n"), c.set)
 		got := ""

@@ -101,7 +101,7 @@ func TestClosedEarly(t *testing.T) {
 		{"barrier", func(c *comm.Comm, w *comm.Window) error { return c.Barrier() },
 			"rank 0: barrier, rank 1: it has been closed by that rank"},
 		{"signal", func(c *comm.Comm, w *comm.Window) error { return w.WaitSignal(0, tl.GT, 0) },
-			"rank 0: wait, signal 0: it has been closed by all other ranks, or they have ended: there is nobody to wait for"},
+			"rank 0: wait, signal 0: it has been closed by all other ranks, or they have ended: there is no rank left to wait for"},
 		{"phase of a collective", func(c *comm.Comm, w *comm.Window) error { return w.Await("allreduce", "gather", 1, 0, 1) },
 			"rank 0: allreduce, gather, signal 0, rank 1: it has been closed by that rank"},
 		{"window", func(c *comm.Comm, w *comm.Window) error { _, err := c.AllocWindow(8, 0); return err },

@@ -136,7 +136,7 @@ func (c *Comm) checkPeers(p place, waited time.Duration, asleep bool) (place, er
 		}
 	}
 	if !anyOpen {
-		return p, fmt.Errorf("%w by all other ranks, or they have ended: there is nobody to wait for", ErrClosed)
+		return p, fmt.Errorf("%w by all other ranks, or they have ended: there is no rank left to wait for", ErrClosed)
 	}
 	for peer := range others(w.rank, w.size) {
 		lost := w.link.Lost(peer)

@@ -369,13 +369,13 @@ func TestMessagesThatFail(t *testing.T) {
 			} else if first(t) {
 				t.Recv(tl.West, s, tl.I32)
 			}
-		}, "kernel talk (task 0)REAL: ended with 2 slots in use of the queue END2 east -> END0 west, by messages that nobody received"},
+		}, "kernel talk (task 0)REAL: ended with 2 slots in use of the queue END2 east -> END0 west, by messages that were not received"},
 		{"a message of no bytes for who has ended", Group(2, torch.Line), func(t *tl.PE, x tl.Ptr) {
 			if !first(t) {
 				count(t, 5000)
 				t.Send(tl.West, t.Zeros(tl.Shape{0}, tl.I32))
 			}
-		}, "kernel talk (task 0)REAL: ended with 1 slots in use of the queue END1 west -> END0 east, by messages that nobody received"},
+		}, "kernel talk (task 0)REAL: ended with 1 slots in use of the queue END1 west -> END0 east, by messages that were not received"},
 		{"a receive that is not waited for", Group(2, torch.Line), func(t *tl.PE, x tl.Ptr) {
 			if !first(t) {
 				t.RecvAsync(tl.West, s, tl.I32)
@@ -476,7 +476,7 @@ func TestDeadlockOfMembers(t *testing.T) {
 			t.Errorf("%s: got %s\nwant it to end in %s", c.name, got, c.sim)
 		}
 		_, errs := j.runReal(o)
-		want := "0 of 2 tasks have ended, 0 are ready: tasks on rank 0, where " + c.real + ": a deadlock, no kernel of the rank can go on"
+		want := "0 of 2 tasks have ended, 0 are ready: tasks on rank 0, where " + c.real + ": a deadlock, no kernel of the rank can continue"
 		if !errors.Is(errs[0], procpe.ErrDeadlock) || errs[0].Error() != want {
 			t.Errorf("%s: real rank: got\n     %v\nwant %s", c.name, errs[0], want)
 		}

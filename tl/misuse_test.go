@@ -298,7 +298,7 @@ func TestMisuse(t *testing.T) {
 		{func(t *tl.PE, o operands) { t.Barrier(5, 1, 2); t.Barrier(5) },
 			at + "Barrier(signal 5) AT: a barrier of ranks [0 1 2 3] on a signal whose barriers are of ranks [1 2]: use another signal for other ranks"},
 		{func(t *tl.PE, o operands) { t.Select() },
-			at + "Select AT: no cases: it would wait for ever"},
+			at + "Select AT: no cases: it would wait forever"},
 		{func(t *tl.PE, o operands) { t.Select(tl.CanRecv(tl.East), tl.Case{}) },
 			at + "Select(CanRecv(east), zero Case) AT: a zero Case waits for nothing: they come from CanRecv, CanSend and CanSignal"},
 		{func(t *tl.PE, o operands) { t.Select(tl.CanRecv(tl.AnyPort)) },

@@ -71,7 +71,7 @@ func (t *PE) Select(cases ...Case) int {
 
 func checkCases(cases []Case) error {
 	if len(cases) == 0 {
-		return errors.New("no cases: it would wait for ever")
+		return errors.New("no cases: it would wait forever")
 	}
 	for i := range cases {
 		c := &cases[i]

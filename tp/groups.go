@@ -212,6 +212,6 @@ func groupFor(who string, r *torch.Rank, k Kind) *dist.Group {
 // group of its rank. The layer's part of the weights fits no other group.
 func requireSameGroup(who string, r *torch.Rank, g *dist.Group) {
 	if groupFor(who, r, Tensor) != g {
-		panic(&torch.Error{Op: who, Err: errors.New("it was made for groups that are no more: make it anew after InitializeModelParallel")})
+		panic(&torch.Error{Op: who, Err: errors.New("it was made for groups that no longer exist: create it again after InitializeModelParallel")})
 	}
 }

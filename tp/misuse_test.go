@@ -155,7 +155,7 @@ func TestLayerAfterNewGroups(t *testing.T) {
 		x := torch.Must(r.Zeros(torch.F16, torch.Shape{2, 2}, Spread))
 		DestroyModelParallel(r)
 		torch.OK(InitializeModelParallel(r, 2, 1, 1, 1, ""))
-		const why = "it was made for groups that are no more: make it anew after InitializeModelParallel"
+		const why = "it was made for groups that no longer exist: create it again after InitializeModelParallel"
 		for want, call := range map[string]func(){
 			"torch: RowParallelLinear down: " + why:     func() { _, _, _ = layer.Forward(x) },
 			"torch: VocabParallelEmbedding wte: " + why: func() { _, _ = table.Forward([]int{1}) },

@@ -122,7 +122,7 @@ func collOptions(param func(string) string, g *topology.Graph, config *ccl.Confi
 	case err != nil:
 		return o, err
 	case o.Algorithm == collperf.AllAlgorithms:
-		return mistake("algo", "a row is of one algorithm: name one, sweep params.algo, or compare them with kernbench coll %v --algo all", c)
+		return mistake("algo", "a row has one algorithm: name one, sweep params.algo, or compare them with kernbench coll %v --algo all", c)
 	case o.Buffer != "" && !slices.Contains(topology.BufferKinds, o.Buffer):
 		return mistake("buffer", "%q: write one of tcm, sram, hbm", o.Buffer)
 	case o.Iters < 1:

@@ -179,7 +179,7 @@ func TestRefusedRunKeepsFiles(t *testing.T) {
 	o.Resume, o.NoData = true, false
 	_, err := b.Execute(t.Context(), o)
 	var param *bench.ParamError
-	if !errors.As(err, &param) || param.Name != "out" || !strings.Contains(err.Error(), "has results of something else") {
+	if !errors.As(err, &param) || param.Name != "out" || !strings.Contains(err.Error(), "has results of another run") {
 		t.Errorf("got %v, want the folder to be refused", err)
 	}
 	if diff := cmp.Diff(before, readFolder(t, dir)); diff != "" {

@@ -48,7 +48,7 @@ func (s *gemmSweep) drawRoofline() draw.Figure {
 	r := s.roofline
 	low, high := math.Inf(1), r.ridge()*2
 	f := draw.Lines{
-		Title:    fmt.Sprintf("Matrix products on %s beside the roofline", s.title),
+		Title:    fmt.Sprintf("Matrix products on %s and the roofline", s.title),
 		Subtitle: gemmSubtitle,
 		Note:     r.formula(),
 		X:        draw.Axis{Label: "operations for each byte moved", Unit: "FLOP/B", Log: true},

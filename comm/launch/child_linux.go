@@ -41,7 +41,7 @@ func runRank() error {
 	memory := os.NewFile(memoryFD, "memory")
 	orders, reports := gob.NewDecoder(os.NewFile(ordersFD, "orders")), gob.NewEncoder(os.NewFile(reportFD, "report"))
 	if err := reports.Encode(report{Kind: arrived}); err != nil {
-		return fmt.Errorf("%s is set, but nobody has started this process as a rank: unset it: %w", rankVariable, err)
+		return fmt.Errorf("%s is set, but this process was not started as a rank: unset it: %w", rankVariable, err)
 	}
 	var o order
 	if err := orders.Decode(&o); err != nil {

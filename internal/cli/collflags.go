@@ -143,7 +143,7 @@ var realBuffers = []string{collperf.PrivateBuffer, collperf.WindowBuffer}
 const realIters = 20
 
 // notKept is the reason why real ranks refuse --out and the flags that go with it.
-const notKept = "times are measured anew in every run, and not kept: print them with --format csv or json"
+const notKept = "times are measured again in every run and are not kept: print them with --format csv or json"
 
 // simulatedOnly lists the flags that have no meaning for real ranks, each with the advice
 // that its error gives; "" means to leave the flag out.

@@ -135,7 +135,7 @@ func TestAnotherBuild(t *testing.T) {
 		want string
 	}{
 		{"sweep small.yaml --resume --out early.jsonl", exitOK, "kernbench: warning: early.jsonl has points " + both + program + "): they are kept, since the points and their configuration are the same; --strict refuses them"},
-		{"sweep small.yaml --resume --strict --out early.jsonl", exitUsage, "kernbench: early.jsonl has points " + both + program + "): leave out --strict to keep them, or --resume to begin the file anew"},
+		{"sweep small.yaml --resume --strict --out early.jsonl", exitUsage, "kernbench: early.jsonl has points " + both + program + "): leave out --strict to keep them, or --resume to start the file again"},
 		{"merge all.jsonl early.jsonl small.jsonl", exitOK, "kernbench: warning: the points are of different builds of the program (0.0.1 0123456789ab, " + program + "): --strict refuses them"},
 		{"merge --strict all.jsonl early.jsonl small.jsonl", exitUsage, "kernbench: the points are of different builds of the program (0.0.1 0123456789ab, " + program + "): leave out --strict to put them together"},
 	} {

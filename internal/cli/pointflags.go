@@ -77,7 +77,7 @@ func finishPoints(w io.Writer, o experiment.Options, err error) error {
 	case err == nil, errors.As(err, new(*experiment.Failed)):
 		return nil
 	case o.File != "" && !errors.As(err, new(*experiment.FileError)) && !errors.As(err, new(*experiment.ReplacedError)):
-		fmt.Fprintf(w, "kernbench: points that have ended are in %s: go on with --resume\n", printable.Line(o.File))
+		fmt.Fprintf(w, "kernbench: points that have ended are in %s: continue with --resume\n", printable.Line(o.File))
 	}
 	return err
 }

@@ -143,7 +143,7 @@ func TestSweepInterrupted(t *testing.T) {
 		}
 	}
 	cancel(Signal{syscall.SIGINT})
-	if got, want := <-output, "130 kernbench: points that have ended are in long.jsonl: go on with --resume\nkernbench: interrupted\n"; got != want {
+	if got, want := <-output, "130 kernbench: points that have ended are in long.jsonl: continue with --resume\nkernbench: interrupted\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	before := wholeLines(t, "long.jsonl")

@@ -153,7 +153,7 @@ func (o *Options) Validate() error {
 		return &OptionError{"algo", err}
 	}
 	if rows := o.rows(); o.Trace != "" && rows > 1 {
-		return optionErrorf("trace", "--trace is of one row, and these are %d: choose one size (-b and -e the same), one algorithm, one type", rows)
+		return optionErrorf("trace", "--trace records one row, and there are %d: choose one size (-b and -e the same), one algorithm, one type", rows)
 	}
 	if len(o.series()) == 0 {
 		return optionErrorf("op", "there is no %v of %v: avg is for floats, band, bor and bxor for integers", o.reductions()[0], o.dtypes()[0])

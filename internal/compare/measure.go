@@ -38,7 +38,7 @@ var measurements = map[string]struct {
 	"allreduce_lower_bounds": {runBounds, "theirs is the optimum of any algorithm; bound is ours, which is never weaker on these six but for their rounding, and takes is the fastest algorithm here at 16 MiB"},
 	"fsim":                   {runFSIM, "nothing is known to compare with: theirs is an unknown workload on one device, ours an all-reduce over 6 SIPs, and the ratio says nothing about either"},
 	"tenstorrent_blackhole":  {runBlackhole, "theirs has barriers and the set-up of a call in it, and a reduce-scatter that does not keep links busy; call_us, what like lacks at the smallest size of each series, is all that is fitted"},
-	"torus6_buffer_kind":     {runTorus6, "theirs is of another machine, and its times grow as if tensors moved whole from hop to hop; ours move in chunks that overlap"},
+	"torus6_buffer_kind":     {runTorus6, "their numbers are from another machine, and its times grow as if tensors moved whole from hop to hop; ours move in chunks that overlap"},
 }
 
 // Measure measures on our machines what is most similar to a reference.
@@ -49,7 +49,7 @@ func Measure(ctx context.Context, name string) (m *Measured, err error) {
 	}
 	defer func() {
 		if failed := torch.Recovered(recover()); failed != nil {
-			m, err = nil, fmt.Errorf("ours beside %s: %w", name, failed)
+			m, err = nil, fmt.Errorf("compare with %s: %w", name, failed)
 		}
 	}()
 	l := &measurer{ctx: ctx}

@@ -77,7 +77,7 @@ func TestErrors(t *testing.T) {
 			"operation 2 (Gemm" + here + "step 0 of its epilogue is sum, which it cannot do on f32" + correct},
 		{"epilogue operands", op{Kind: oplog.Gemm, DType: f32, Shape: shape(2, 2), Mem: at(0, 16), Args: args(x(f16, 2, 3), x(f16, 3, 2)),
 			Epilogue: []oplog.Step{{Math: numeric.Clamp, Args: args(num(1))}}}, nil,
-			"operation 2 (Gemm" + here + "step 0 of its epilogue is clamp with 1 operands beside the result, wants 2" + correct},
+			"operation 2 (Gemm" + here + "step 0 of its epilogue is clamp with 1 operands in addition to the result, wants 2" + correct},
 		{"epilogue shape", op{Kind: oplog.Gemm, DType: f32, Shape: shape(2, 2), Mem: at(0, 16), Args: args(x(f16, 2, 3), x(f16, 3, 2)),
 			Epilogue: []oplog.Step{{Math: numeric.Add, Args: args(x(f16, 2, 3))}}}, nil,
 			"operation 2 (Gemm" + here + "step 0 of its epilogue has an operand of [2 3] for a result of [2 2]" + correct},
@@ -105,11 +105,11 @@ func TestErrors(t *testing.T) {
 		{"writes nothing", op{Kind: oplog.Load, DType: f16, Mem: at(0, 2)}, []oplog.Phase{oplog.Write},
 			"operation 2 (Load" + here + "a Load writes no memory, but the log says that it did"},
 		{"too early", op{Kind: oplog.Store, DType: f16, Shape: shape(2, 3), Mem: at(0, 12), Args: args(x(f16, 2, 3))}, []oplog.Phase{oplog.Write},
-			"operation 1 (Load of kernel copy on pe0): its value does not exist: its read has not happened; let the simulation go on until it has"},
+			"operation 1 (Load of kernel copy on pe0): its value does not exist: its read has not happened; let the simulation continue until it has"},
 		{"circle", op{Kind: oplog.Recv, DType: f16, Shape: shape(1), Mem: at(0, 2), Args: args(oplog.Operand{From: 5})}, []oplog.Phase{oplog.Write},
 			"operation 2 (Recv" + here + "its value does not exist: it depends on operation 2 (Recv at copy.go:7 of kernel copy on pe0), and so on itself; correct what made the log"},
 		{"no message", op{Kind: oplog.Recv, DType: f16, Shape: shape(1), Mem: at(0, 2), Args: args(oplog.Operand{})}, []oplog.Phase{oplog.Write},
-			"operation 2 (Recv" + here + "its value does not exist: it has no message yet; let the simulation go on until it has"},
+			"operation 2 (Recv" + here + "its value does not exist: it has no message yet; let the simulation continue until it has"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

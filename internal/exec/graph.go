@@ -262,7 +262,7 @@ func (e *Executor) drop(id oplog.ID) {
 // unavailable returns the error for a value that does not exist yet. The error names the
 // operation that must happen first.
 func (e *Executor) unavailable(id oplog.ID) error {
-	const wait = "let the simulation go on until it has"
+	const wait = "let the simulation continue until it has"
 	at, steps := id, 0
 	for next := e.missing(at); next > 0; next = e.missing(at) {
 		at = next

@@ -104,7 +104,7 @@ func TestValueErrors(t *testing.T) {
 	for id, want := range map[oplog.ID]string{
 		id:   "operation 1 (Barrier on PE 0) has no value",
 		9:    "operation 9 (not in the log, which has 3) has no value",
-		cast: "operation 3 (Cast on PE 0): its value does not exist: the read of operation 2 (Load on PE 0) has not happened; let the simulation go on until it has",
+		cast: "operation 3 (Cast on PE 0): its value does not exist: the read of operation 2 (Load on PE 0) has not happened; let the simulation continue until it has",
 	} {
 		if _, err := e.Value(id); err == nil || err.Error() != want {
 			t.Errorf("Value(%d) error\n got %v\nwant %s", id, err, want)

@@ -130,7 +130,7 @@ func checkEpilogue(op *oplog.Op) error {
 			return fmt.Errorf("step %d of its epilogue is %v, which it cannot do on %v", i, step.Math, d)
 		}
 		if len(step.Args)+1 != step.Math.Arity() {
-			return fmt.Errorf("step %d of its epilogue is %v with %d operands beside the result, wants %d", i, step.Math, len(step.Args), step.Math.Arity()-1)
+			return fmt.Errorf("step %d of its epilogue is %v with %d operands in addition to the result, wants %d", i, step.Math, len(step.Args), step.Math.Arity()-1)
 		}
 		for j := range step.Args {
 			if arg := &step.Args[j]; !isNumber(arg) && !broadcasts(arg.Shape, op.Shape) {

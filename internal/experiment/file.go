@@ -46,7 +46,7 @@ func open(ctx context.Context, o Options, h header) (*output, *contents, error) 
 				c.header.addPrograms(h.Programs)
 			}
 			if err := errors.Join(file.Write(name, lines(c.header, c.records)), f.Close()); err != nil {
-				return nil, nil, fmt.Errorf("go on with %s: %w", name, err)
+				return nil, nil, fmt.Errorf("continue %s: %w", name, err)
 			}
 			continue
 		}
@@ -118,7 +118,7 @@ func (o Options) accept(ctx context.Context, f *os.File, name string, h header) 
 	case err != nil:
 		return nil, err
 	case !o.Resume && len(c.records) > 0:
-		return nil, fmt.Errorf("%s has %d of %d points: --resume goes on with them, --replace begins anew", name, len(c.records), c.header.Points)
+		return nil, fmt.Errorf("%s has %d of %d points: --resume continues them, --replace starts again", name, len(c.records), c.header.Points)
 	case !o.Resume:
 		return &contents{}, nil
 	case c.size == 0:
@@ -130,7 +130,7 @@ func (o Options) accept(ctx context.Context, f *os.File, name string, h header) 
 	if others := c.header.otherPrograms(o.Program); len(others) > 0 {
 		text := fmt.Sprintf("%s has points of another build of the program (%s, and this is %s)", name, strings.Join(others, ", "), o.Program)
 		if o.Strict {
-			return nil, fmt.Errorf("%s: leave out --strict to keep them, or --resume to begin the file anew", text)
+			return nil, fmt.Errorf("%s: leave out --strict to keep them, or --resume to start the file again", text)
 		}
 		o.Warn(text + ": they are kept, since the points and their configuration are the same; --strict refuses them")
 	}
@@ -145,7 +145,7 @@ func prepareFile(f *os.File, name string, c *contents, h header) error {
 		err = f.Truncate(c.size)
 	}
 	if err != nil {
-		return fmt.Errorf("cut off what is of no use in %s: %w", name, err)
+		return fmt.Errorf("cut off the unusable end of %s: %w", name, err)
 	}
 	if c.size > 0 {
 		return nil

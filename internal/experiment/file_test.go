@@ -38,7 +38,7 @@ func TestDamage(t *testing.T) {
 		{"too many points", strings.Replace(good, `"points":6`, `"points":100000000`, 1), ":1: damaged: 100000000 points, and a sweep has at most 1000000"},
 		{"header damaged", strings.Replace(good, `"points":6`, `"points":x`, 1), ":1: damaged: invalid character"},
 		{"shard of no kind", strings.Replace(good, `2/3`, `4/3`, 1), ":1: damaged: no shard 4 of 3"},
-		{"header with more", strings.Replace(good, `"points":6`, `"points": 6`, 1), ":1: damaged: not as a sweep writes it: begin the file anew"},
+		{"header with more", strings.Replace(good, `"points":6`, `"points": 6`, 1), ":1: damaged: not as a sweep writes it: start the file again"},
 		{"line damaged", strings.Replace(good, `"value":2}}`, `"value":2}`, 1), ":2: damaged: unexpected end of JSON input: delete the line to have its point run again"},
 		{"bits", strings.Replace(good, `"row"`, `"rox"`, 1), ":2: damaged: not as a sweep writes it"},
 		{"no row of ours", strings.Replace(good, `"value":2}`, `"value":"2"}`, 1), ":2: damaged: json: cannot unmarshal string"},
@@ -78,10 +78,10 @@ func TestRefused(t *testing.T) {
 		points []Point
 		want   string
 	}{
-		{Options{File: file, Identity: "v2", Resume: true}, numbers, file + " has results of something else, which cannot be gone on with:\n  it has v1\n  this is v2\nleave out --resume to begin"},
-		{Options{File: file, Identity: "v1", Resume: true}, numbers[:5], file + " has results of other points, which cannot be gone on with: it is of a grid of 6 points"},
+		{Options{File: file, Identity: "v2", Resume: true}, numbers, file + " has results of another run, which --resume cannot continue:\n  it has v1\n  this is v2\nleave out --resume to start"},
+		{Options{File: file, Identity: "v1", Resume: true}, numbers[:5], file + " has results of other points, which --resume cannot continue: it is of a grid of 6 points"},
 		{Options{File: file, Identity: "v1", Resume: true, Shard: Shard{1, 2}}, numbers, file + " is the file of the whole sweep, and this is shard 1/2: give each a file of its own"},
-		{Options{File: file, Identity: "v1"}, numbers, file + " has 6 of 6 points: --resume goes on with them, --replace begins anew"},
+		{Options{File: file, Identity: "v1"}, numbers, file + " has 6 of 6 points: --resume continues them, --replace starts again"},
 		{Options{File: dir}, numbers, dir + " is no regular file"},
 		{Options{File: filepath.Join(dir, "no", "r.jsonl")}, numbers, "no folder " + filepath.Join(dir, "no") + " to write r.jsonl in: create it first"},
 		{Options{Shard: Shard{3, 2}}, numbers, "no shard 3 of 2: the first is 1/2 and the last 2/2"},
@@ -277,7 +277,7 @@ func TestSchema(t *testing.T) {
 	}
 	other := o
 	other.Schema = table.Schema{"settings": o.Schema["settings"]}
-	want := file + " has results with other columns, which cannot be gone on with: leave out --resume to begin the file anew, or choose another name"
+	want := file + " has results with other columns, which --resume cannot continue: leave out --resume to start the file again, or choose another name"
 	if _, err := Run(t.Context(), other, numbers, nameRow, nil); err == nil || err.Error() != want || read(t, file) != all {
 		t.Errorf("other columns: got %v, want %s", err, want)
 	}
@@ -322,7 +322,7 @@ func TestAnotherProgram(t *testing.T) {
 		t.Errorf("the file was changed to\n%s", got)
 	}
 	o.Strict = true
-	refused := file + " has points of another build of the program (1 a, and this is 1 b): leave out --strict to keep them, or --resume to begin the file anew"
+	refused := file + " has points of another build of the program (1 a, and this is 1 b): leave out --strict to keep them, or --resume to start the file again"
 	if _, err := Run(t.Context(), o, numbers, nameRow, nil); err == nil || err.Error() != refused {
 		t.Errorf("strict: got %v, want %s", err, refused)
 	}
@@ -371,7 +371,7 @@ func TestRemovedOrReplaced(t *testing.T) {
 					t.Fatalf("kept as %v; the other file has\n%s", kept, read(t, "r.jsonl"))
 				}
 				points := min(after+1, 6) // the point that noticed the other file is kept too
-				want := fmt.Sprintf("another process has replaced r.jsonl: that file is left as it is, and the %d points of this sweep are in %s; go on with --resume --out %[2]s", points, kept[0])
+				want := fmt.Sprintf("another process has replaced r.jsonl: that file is left as it is, and the %d points of this sweep are in %s; continue with --resume --out %[2]s", points, kept[0])
 				if err == nil || err.Error() != want {
 					t.Errorf("got %v, want %s", err, want)
 				}

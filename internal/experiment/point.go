@@ -234,7 +234,7 @@ type ReplacedError struct {
 }
 
 func (e *ReplacedError) Error() string {
-	return fmt.Sprintf("another process has replaced %s: that file is left as it is, and the %d points of this sweep are in %s; go on with --resume --out %s", e.Name, e.Points, e.Kept, e.Kept)
+	return fmt.Sprintf("another process has replaced %s: that file is left as it is, and the %d points of this sweep are in %s; continue with --resume --out %s", e.Name, e.Points, e.Kept, e.Kept)
 }
 
 // FileError reports that a file of results cannot be used: it belongs to another sweep, is

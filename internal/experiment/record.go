@@ -187,7 +187,7 @@ func parse(name string, r io.Reader) (*contents, error) {
 			return c, nil
 		case in.Line() == 1:
 			if err := c.parseHeader(line); err != nil {
-				return nil, fmt.Errorf("%s:1: damaged: %w: begin the file anew", name, err)
+				return nil, fmt.Errorf("%s:1: damaged: %w: start the file again", name, err)
 			}
 		default:
 			r, err := c.parseRecord(line)
@@ -267,14 +267,14 @@ func (c *contents) checkHeader(name string, want header) error {
 	have := c.header
 	switch {
 	case have.Identity != want.Identity:
-		return fmt.Errorf("%s has results of something else, which cannot be gone on with:\n  it has %s\n  this is %s\nleave out --resume to begin the file anew, or choose another name", name, have.Identity, want.Identity)
+		return fmt.Errorf("%s has results of another run, which --resume cannot continue:\n  it has %s\n  this is %s\nleave out --resume to start the file again, or choose another name", name, have.Identity, want.Identity)
 	case !have.sameSweep(want):
-		return fmt.Errorf("%s has results of other points, which cannot be gone on with: it is of a grid of %d points (digest %s), and this is one of %d (%s); leave out --resume to begin the file anew, or choose another name", name, have.Points, have.Grid, want.Points, want.Grid)
+		return fmt.Errorf("%s has results of other points, which --resume cannot continue: it is of a grid of %d points (digest %s), and this is one of %d (%s); leave out --resume to start the file again, or choose another name", name, have.Points, have.Grid, want.Points, want.Grid)
 	case have.Shard != want.Shard:
 		wanted, _ := ParseShard(want.Shard) // cannot fail: Shard.String wrote it
 		return fmt.Errorf("%s is the file of %s, and this is %s: give each a file of its own", name, c.shard.description(), wanted.description())
 	case !have.compatible(want.Schema):
-		return fmt.Errorf("%s has results with other columns, which cannot be gone on with: leave out --resume to begin the file anew, or choose another name", name)
+		return fmt.Errorf("%s has results with other columns, which --resume cannot continue: leave out --resume to start the file again, or choose another name", name)
 	}
 	return nil
 }

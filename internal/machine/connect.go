@@ -134,7 +134,7 @@ var bufferKinds = map[topology.BufferKind]topology.Kind{
 func (n *queueSet) checkReceived(kernel string) error {
 	for _, ring := range n.rings {
 		if k := ring.Unreceived(); k > 0 {
-			return fmt.Errorf("kernel %s: ended with %d slots in use of the queue %s -> %s, by messages that nobody received", kernel, k, ring.From.Name, ring.To.Name)
+			return fmt.Errorf("kernel %s: ended with %d slots in use of the queue %s -> %s, by messages that were not received", kernel, k, ring.From.Name, ring.To.Name)
 		}
 	}
 	return nil

@@ -105,7 +105,7 @@ func (m *Machine) Send(p Program, done sim.Event) (*Run, error) {
 // check returns an error if the program is invalid on every machine.
 func (p *Program) check() error {
 	if (p.Body == nil) == (p.Serve == nil) {
-		return errors.New("it has to have either a Body or a Serve")
+		return errors.New("it must have either a Body or a Serve")
 	}
 	if p.Homes == nil {
 		return nil

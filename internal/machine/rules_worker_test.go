@@ -251,8 +251,8 @@ func TestProgramErrors(t *testing.T) {
 		p    Program
 		want string
 	}{
-		{Program{}, "launch k: it has to have either a Body or a Serve"},
-		{Program{Body: body, Serve: func(*Worker) {}}, "launch k: it has to have either a Body or a Serve"},
+		{Program{}, "launch k: it must have either a Body or a Serve"},
+		{Program{Body: body, Serve: func(*Worker) {}}, "launch k: it must have either a Body or a Serve"},
 		{Program{Body: body, Homes: []PEID{0}}, "launch k: 1 homes for 2 PEs: give one for each, or none at all"},
 		{Program{Body: body, Homes: []PEID{0, 2}}, "launch k: the home of rank 1 is PE 2, which may be in another launch: choose one of this launch"},
 	} {

@@ -165,7 +165,7 @@ func (g *Group) Leave(w *Worker) error {
 	}
 	if i := slices.IndexFunc(g.queues, func(q *queue) bool { return len(q.messages) > 0 }); i >= 0 {
 		q := g.queues[i]
-		return fmt.Errorf("kernel %s on %s: ended with %d slots in use of %v, by messages that nobody received", g.kernel, g.session.rank.name(), q.slots, q)
+		return fmt.Errorf("kernel %s on %s: ended with %d slots in use of %v, by messages that were not received", g.kernel, g.session.rank.name(), q.slots, q)
 	}
 	return nil
 }

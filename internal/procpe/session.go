@@ -74,7 +74,7 @@ func (s *Session) newCore(await func([]comm.Condition, ...localWait) (int, error
 
 // ErrDeadlock is the error of kernels that wait for messages of each other, or of kernels
 // that have ended.
-var ErrDeadlock = errors.New("a deadlock, no kernel of the rank can go on")
+var ErrDeadlock = errors.New("a deadlock, no kernel of the rank can continue")
 
 // Wait waits until at least one of the workers can continue: [Worker.Resume] then continues
 // its kernel. It ignores workers that run no kernel. It also returns when one of the

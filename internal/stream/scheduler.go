@@ -131,7 +131,7 @@ func (r *Rank) Begin(name string) error {
 	}
 	switch current := r.current; {
 	case current == nil:
-		panic(r.Misuse(name, "called from a kernel, an orchestration, or a goroutine beside a worker: a kernel has its tl.PE, an orchestration its Builder, and the context belongs to one goroutine at a time"))
+		panic(r.Misuse(name, "called from a kernel, an orchestration, or a goroutine other than the worker's: a kernel has its tl.PE, an orchestration its Builder, and the context belongs to one goroutine at a time"))
 	case current != r:
 		panic(r.Misuse(name, fmt.Sprintf("called by the code of %v for %v: use the *torch.Rank that this code was given, and its own tensors", current, r)))
 	case r.err != nil:

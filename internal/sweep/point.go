@@ -150,7 +150,7 @@ func (p *Plan) loadOptions(ctx context.Context, s choice) (o bench.Options, err 
 			return o, err
 		}
 		if configHashes(l) != p.hashes[s.key()] {
-			return o, errors.New("its configuration was changed while the sweep ran: begin the sweep anew")
+			return o, errors.New("its configuration was changed while the sweep ran: start the sweep again")
 		}
 	}
 	return p.benchOptions(l, s), nil

@@ -178,7 +178,7 @@ func (c *rankGuard) Access(b *tl.Block, _ tl.Use) error {
 		}
 	}
 	if near == nil || b.Ptr.Addr == 0 {
-		return fmt.Errorf("this rank has no such buffer: it is of a domain that the rank is no member of")
+		return fmt.Errorf("this rank has no such buffer: it belongs to a domain without this rank")
 	}
 	return fmt.Errorf("bytes %d to %d are not all in %s, which has %d: move the pointer, or mask what lies beyond", first-near.addr, end-near.addr, near.name, near.bytes)
 }

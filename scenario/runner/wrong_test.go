@@ -166,7 +166,7 @@ func TestFailures(t *testing.T) {
 		},
 		{
 			"probe_member",
-			"kernel probe_member on sip0.cube0.pe0: Store([4] f32) at wrong_test.go:NN: this rank has no such buffer: it is of a domain that the rank is no member of",
+			"kernel probe_member on sip0.cube0.pe0: Store([4] f32) at wrong_test.go:NN: this rank has no such buffer: it belongs to a domain without this rank",
 			"kernel probe_member on rank 0: Store([4] f32) at wrong_test.go:NN: axis 0 of the block",
 		},
 	} {

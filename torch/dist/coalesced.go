@@ -123,7 +123,7 @@ type coalescing struct {
 // other collectives of the group g.
 func (b *coalescing) add(g *Group, r *request) {
 	if r.making != nil {
-		panic(misuse("Making", "%s runs beside a collective of its own: do it before or after Coalescing", r.making.Name))
+		panic(misuse("Making", "%s overlaps with its own collective: do it before or after Coalescing", r.making.Name))
 	}
 	b.group = cmp.Or(b.group, g)
 	refuse(b.group != g, r.collective.String(), "of %v among collectives of %v that are coalesced: one Coalescing has one group", g.shared, b.group.shared)

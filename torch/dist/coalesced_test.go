@@ -285,7 +285,7 @@ func TestMakingIsNotCoalesced(t *testing.T) {
 		m := dist.Making{Name: "a product", Make: func(*tl.PE, int, int) func() bool { return func() bool { return false } }}
 		return dist.Coalescing(r, func() error { return dist.AllReduceMaking(r, m, []*torch.Tensor{x}, dist.SUM) })
 	})
-	hostedtest.Blames(t, err, []int{0, 1, 2}, "torch: Making: a product runs beside a collective of its own: do it before or after Coalescing")
+	hostedtest.Blames(t, err, []int{0, 1, 2}, "torch: Making: a product overlaps with its own collective: do it before or after Coalescing")
 }
 
 // elapsed calls the function do, waits for the operations that it has enqueued on rank r,

@@ -83,7 +83,7 @@ func (c *world) planOne(k *call, members []member, algorithm string, reserved me
 			return nil, cost.TooManyPorts(a, plan, ports)
 		}
 		if tcm := c.Topology().Spec().PE.TCM.Size; p.setTiles(plan, tcm) < 0 && reserved > 0 {
-			return nil, fmt.Errorf("%s has queues of %d slots of %v in TCM, which has %v, beside %v of the kernel that it overlaps with: use fewer or smaller slots (n_slots, slot_size), or another memory for them (buffer_kind)",
+			return nil, fmt.Errorf("%s has queues of %d slots of %v in TCM, which has %v, in addition to %v of the kernel that it overlaps with: use fewer or smaller slots (n_slots, slot_size), or another memory for them (buffer_kind)",
 				a.Name, p.program.Queues.NSlots, p.program.Queues.SlotSize, tcm, reserved)
 		}
 		if err := a.CheckNeighbors(plan, p.inboxElems > 0); err != nil {

@@ -88,7 +88,7 @@ func (d *state) callMaking(m Making, pieces []*request, group []*Group) error {
 	tcm := int(d.Topology().Spec().PE.TCM.Size)
 	refuse(m.Room < 0 || m.Room > tcm, "Making", "%s: room of %d bytes, and a TCM has %d", m.Name, m.Room, tcm)
 	all := &request{collective: first.collective, reduction: first.reduction, making: &m, pieces: pieces}
-	all.signature = fmt.Sprintf("%v of %d pieces beside %s, %v", first.collective, len(pieces), m.Name, first.reduction)
+	all.signature = fmt.Sprintf("%v of %d pieces overlapped with %s, %v", first.collective, len(pieces), m.Name, first.reduction)
 	for _, r := range pieces {
 		for _, s := range all.out {
 			refuse(s.x.overlaps(r.out[0].x), "Making", "%s: %s is two pieces: make each a tensor of its own", m.Name, s.x.info.Name)

@@ -51,10 +51,10 @@ func TestMakingErrors(t *testing.T) {
 		{"other numbers of pieces", []int{0, 1}, func(r *torch.Rank) error {
 			list := []*torch.Tensor{vector(r), vector(r)}
 			return dist.AllReduceMaking(r, nothing, list[:1+r.Rank()], dist.SUM)
-		}, []string{"the ranks do not agree", "all_reduce of 1 pieces beside nothing, sum, f32 [8]", "all_reduce of 2 pieces beside nothing, sum, f32 [8], f32 [8]"}},
+		}, []string{"the ranks do not agree", "all_reduce of 1 pieces overlapped with nothing, sum, f32 [8]", "all_reduce of 2 pieces overlapped with nothing, sum, f32 [8], f32 [8]"}},
 		{"other work", []int{0, 1}, func(r *torch.Rank) error {
 			return dist.AllReduceMaking(r, dist.Making{Name: fmt.Sprint("work ", r.Rank()), Make: idle}, []*torch.Tensor{vector(r)}, dist.SUM)
-		}, []string{"the ranks do not agree", "beside work 0", "beside work 1"}},
+		}, []string{"the ranks do not agree", "overlapped with work 0", "overlapped with work 1"}},
 		{"one that does not make", []int{0, 1}, func(r *torch.Rank) error {
 			if r.Rank() == 0 {
 				return dist.AllReduce(r, vector(r), dist.SUM)
@@ -77,7 +77,7 @@ func TestMakingErrors(t *testing.T) {
 		}, []string{"the ranks do not agree", "f32 [64]"}},
 		{"more room than queues leave", []int{0, 1}, func(r *torch.Rank) error {
 			return dist.AllReduceMaking(r, dist.Making{Name: "n", Make: idle, Room: 2<<20 - 16<<10}, []*torch.Tensor{vector(r)}, dist.SUM)
-		}, []string{"all_reduce 1 of the default group: ring has queues of 4 slots of 4KiB in TCM, which has 2MiB, beside 2032KiB of the kernel that it overlaps with: use fewer or smaller slots (n_slots, slot_size), or another memory for them (buffer_kind)"}},
+		}, []string{"all_reduce 1 of the default group: ring has queues of 4 slots of 4KiB in TCM, which has 2MiB, in addition to 2032KiB of the kernel that it overlaps with: use fewer or smaller slots (n_slots, slot_size), or another memory for them (buffer_kind)"}},
 		{"more room than there is", []int{0, 1}, func(r *torch.Rank) error {
 			return dist.AllReduceMaking(r, dist.Making{Name: "n", Make: idle, Room: 1 << 30}, []*torch.Tensor{vector(r)}, dist.SUM)
 		}, []string{"torch: Making: n: room of 1073741824 bytes, and a TCM has 2097152"}},
