@@ -18,7 +18,7 @@ type ringAllToAll struct {
 	group int // number of distances that travel together
 }
 
-// ringAllToAll runs an all-to-all on a ring.
+// ringAllToAll runs an all-to-all around the ring of all ranks.
 func (m *member) ringAllToAll() {
 	r := ringAllToAll{member: m, cut: newCut(m.Plan, m.Largest())}
 	if r.cut.pieces == 0 {
@@ -36,8 +36,8 @@ type relayPiece struct {
 	arrived  bool // the block has reached rank to
 }
 
-// piece returns the piece of an item that has travelled a number of hops. It is empty if
-// the block has arrived earlier.
+// piece returns the piece of a block that item `at` carries after the given number of hops.
+// The piece is empty if the block arrived at its destination earlier.
 func (r *ringAllToAll) piece(at item, hops int) relayPiece {
 	distance := at.segment/r.cut.segments*r.group + at.message/r.cut.pieces + 1
 	if distance >= r.Ranks || at.step >= distance {
@@ -77,8 +77,9 @@ func (r *ringAllToAll) store(at item, x tl.Tile) bool {
 	return false
 }
 
-// copyPiece copies a piece of the block from a rank to itself. The block is copied piece by
-// piece, because a message is not visible before the stores that precede it have ended.
+// copyPiece copies one piece of the block that the rank sends to itself. The block is
+// copied piece by piece, because a message is not visible before the stores that precede it
+// have ended.
 func (m *member) copyPiece(c cut, at item) {
 	from, n := c.piece(m.Between(m.Rank, m.Rank), at.segment, at.message)
 	if n > 0 {
@@ -86,7 +87,8 @@ func (m *member) copyPiece(c cut, at item) {
 	}
 }
 
-// ringAllToAllInbox returns the number of elements on the busiest link of the ring.
+// ringAllToAllInbox returns the number of elements that the busiest link of the ring
+// carries. An inbox must hold that number of elements.
 func ringAllToAllInbox(p *Plan) int {
 	load := 0 // elements on the link into rank 0: all that go to lower ranks
 	for from := range p.Ranks {

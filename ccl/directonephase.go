@@ -19,8 +19,8 @@ var DirectOnePhase = builtin(&Algorithm{
 	x.run(&x)
 })
 
-// onePhase is a direct reduce-scatter in which the block of every rank is all elements. All
-// ranks combine the elements in the order of ranks, and so get the same bits.
+// onePhase is a direct reduce-scatter in which the block of every rank consists of all
+// elements. All ranks combine the elements in the order of ranks, and so get the same bits.
 type onePhase struct{ direct }
 
 func (x *onePhase) send(at item, _ tl.Tile) {

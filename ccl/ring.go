@@ -12,7 +12,7 @@ var Ring = bucketAlgorithm("ring", "round a ring of all ranks: reduce-scatter, a
 var BidirectionalRing = bucketAlgorithm("bidirectional_ring", "round a ring of all ranks, half of the data in each direction",
 	ringNeighbors, func(p *Plan, rank int) []path { return bothDirections(onePath(p.ring(rank))) })
 
-// ring returns the ring of all ranks from the view of one rank.
+// ring returns the ring of all ranks from the view of the given rank.
 func (p *Plan) ring(rank int) dim {
 	if p.ringOrder == nil { // the order is the same for all ranks
 		p.ringOrder = grid{p.Ranks, 1, true}.ring()
