@@ -90,12 +90,13 @@ func AllToAll(group *dist.Group, outputSplits, inputSplits []int) Mapping {
 	}
 }
 
-// Forward maps values.
+// Forward applies the mapping to the values x. Mapping says which tensor it returns.
 func (m Mapping) Forward(r *torch.Rank, x *torch.Tensor) (*torch.Tensor, error) {
 	return m.run(r, m.Name, m.forward, x)
 }
 
-// Backward maps gradients.
+// Backward applies the mapping to x, the gradient of Forward's result, and returns the
+// gradient of Forward's input.
 func (m Mapping) Backward(r *torch.Rank, x *torch.Tensor) (*torch.Tensor, error) {
 	return m.run(r, m.Name+" backward", m.backward, x)
 }

@@ -75,8 +75,9 @@ func newNorm(r *torch.Rank, name string, hidden int, eps float64, o Options) (n 
 	return n, nil
 }
 
-// vectorPlacement returns the placement of a vector with an element for each column of
-// matrices with the given placement: each PE has the elements of its columns.
+// vectorPlacement returns the placement of a vector that has an element for each column of
+// a matrix. Each PE gets the elements of the columns that it holds in a matrix with the
+// given placement.
 func vectorPlacement(matrix torch.DPPolicy) torch.DPPolicy {
 	return replaceSplit(matrix, torch.RowWise, torch.Replicate)
 }
@@ -104,8 +105,8 @@ func (n *Norm) Free() error {
 	return nonNil(n.Weight, n.Bias).free()
 }
 
-// Forward returns the norm of the rows of x: a new tensor with the placement of x. It is
-// computed in f32 and rounded once. A LayerNorm takes the mean square after it has
+// Forward returns the norm of each row of x: a new tensor with the placement of x. It is
+// computed in f32 and rounded once. A LayerNorm computes the mean square after it has
 // subtracted the mean.
 func (n *Norm) Forward(x *torch.Tensor) (*torch.Tensor, error) {
 	if shape := x.Shape(); len(shape) < 2 || colsOf(x) != n.hidden || x.DType() != n.o.dtype() {
@@ -123,8 +124,9 @@ func (n *Norm) Forward(x *torch.Tensor) (*torch.Tensor, error) {
 	return wrapResult(n.Name, y, err)
 }
 
-// run computes y. A LayerNorm first sums the rows, then subtracts their means, and adds a
-// bias at the end.
+// run computes the norm of the rows of r's matrix into y; p holds partial results of the
+// rows. A LayerNorm first sums the rows, then subtracts their means, and adds a bias at the
+// end.
 func (n *Norm) run(r *rowwise, p *partials, y *torch.Tensor) error {
 	const sums = 0
 	use, step := launchOperands{others: []*torch.Tensor{p.Tensor}}, "squares"
