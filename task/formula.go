@@ -14,16 +14,17 @@ import (
 //
 // They assume that storage has space for all tasks.
 
-// flightTime returns F for a kernel that takes d.
+// flightTime returns F, the flight of a task whose kernel takes d.
 func (c *Control) flightTime(d topology.Time) topology.Time { return c.ToCompute + c.CoreSwitch + d }
 
-// handlingTime returns the time from the dispatch of a task until its end is known: w + F +
-// R.
+// handlingTime returns the time from the dispatch of a task, whose kernel takes d, until
+// its end is known: w + F + R.
 func (c *Control) handlingTime(d topology.Time) topology.Time {
 	return c.PostedWrite + c.flightTime(d) + c.RegisterRead
 }
 
-// submission returns b for a task with a number of explicit edges and regions.
+// submission returns b, the time to submit a task with the given number of explicit edges
+// and regions while other tasks run.
 func (c *Config) submission(r Runtime, edges, tensors int) topology.Time {
 	if r == AICPUBuildGraph {
 		return c.AICPU.PerTask + topology.Time(edges)*c.AICPU.PerEdge
@@ -31,9 +32,9 @@ func (c *Config) submission(r Runtime, edges, tensors int) topology.Time {
 	return c.TensorMap.PerTask + topology.Time(edges)*c.TensorMap.PerEdge + topology.Time(tensors)*c.TensorMap.PerTensor
 }
 
-// firstEndTime returns the time from the start until the end of the first of n tasks is
-// known. The host first builds the graph of all tasks; a control core only submits the
-// first task.
+// firstEndTime returns the time from the start of the program until the end of the first of
+// its n tasks is known. The host first builds the graph of all n tasks. A control core only
+// submits the first task.
 func (c *Config) firstEndTime(r Runtime, n, tensors int, d topology.Time) topology.Time {
 	if r == HostBuildGraph {
 		return c.Host.Fixed + topology.Time(n)*c.Host.PerTask + c.Control.handlingTime(d)
@@ -83,8 +84,8 @@ func (c *Config) DiamondTime(r Runtime, n, tensors int, d topology.Time) topolog
 	return c.firstEndTime(r, n+2, tensors, d) + c.burstTime(r, n, d) + c.Control.handlingTime(d)
 }
 
-// burstTime returns the time from when n tasks are ready until the end of the last one is
-// known.
+// burstTime returns the time from the moment when n tasks are ready until the end of the
+// last of them is known. Each kernel takes d.
 func (c *Config) burstTime(r Runtime, n int, d topology.Time) topology.Time {
 	s := c.schedulers(r)
 	q := topology.Time((n + s - 1) / s)
@@ -96,8 +97,8 @@ func (c *Config) burstTime(r Runtime, n int, d topology.Time) topology.Time {
 // of a message from one rank to the other: the fabric's time for credit_bytes from the TCM
 // of the first PE of one SIP to that of the other.
 
-// edgeTime returns the time from when the end of a task is known at its rank until it is
-// known at the other rank: w + m + R.
+// edgeTime returns how long the end of a task takes to become known at the other rank,
+// after it is known at the task's rank: w + m + R.
 func (c *Control) edgeTime(m topology.Time) topology.Time { return c.PostedWrite + m + c.RegisterRead }
 
 // ChainAcrossTime returns the makespan of a chain of n tasks that alternate between the two
@@ -122,12 +123,12 @@ func (c *Config) FanOutAcrossTime(r Runtime, n, tensors int, d, m topology.Time)
 	return c.firstEndTime(r, n+1, tensors, d) + c.Control.edgeTime(m) + c.burstTime(r, n, d)
 }
 
-// DiamondAcrossTime returns the makespan of FanOutAcrossTime with one more task on the
-// first rank, which waits for all of the n tasks and therefore for n messages. Each control
-// core reads an end and then posts a message, so one message per control core leaves every
-// R + w. Messages that leave at the same instant arrive one gap apart: the time of a
-// message on the narrowest link of their path. The last task must be submitted when the
-// first task ends: bₗ ≤ F.
+// DiamondAcrossTime returns the makespan of the program of FanOutAcrossTime with one more
+// task on the first rank. This last task waits for all of the n tasks, and therefore for n
+// messages. Each control core reads an end and then posts a message, so one message per
+// control core leaves every R + w. Messages that leave at the same instant arrive one gap
+// apart: the time of a message on the narrowest link of their path. The last task must be
+// submitted when the first task ends: bₗ ≤ F.
 //
 //	the first + w + m + R + F + w + q·(R + w) + m + ((n-1) mod schedulers)·gap + R + (w + F + R)
 func (c *Config) DiamondAcrossTime(r Runtime, n, tensors int, d, m, gap topology.Time) topology.Time {

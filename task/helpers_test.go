@@ -22,7 +22,7 @@ type tester interface {
 	Fatalf(format string, args ...any)
 }
 
-// newSystem returns a rank of a context on a preset with changes.
+// newSystem returns the first rank of a context on a preset that the settings sets change.
 func newSystem(t testing.TB, preset string, o torch.Options, sets ...string) *torch.Rank {
 	t.Helper()
 	spec, err := topology.Load(t.Context(), preset, sets...)
@@ -41,7 +41,7 @@ func newSystem(t testing.TB, preset string, o torch.Options, sets ...string) *to
 	return c
 }
 
-// loadConfig returns the default configuration with changes.
+// loadConfig returns the default configuration, changed by the settings sets.
 func loadConfig(t testing.TB, sets ...string) *Config {
 	t.Helper()
 	c, err := Load(t.Context(), "default", sets...)
@@ -58,7 +58,8 @@ func count(t *tl.PE, n int) {
 	}
 }
 
-// kernelTime returns how long the kernel count takes in a launch of its own.
+// kernelTime returns how long a launch of the kernel named count takes on one PE, with n
+// operations.
 func kernelTime(t testing.TB, r *torch.Rank, n int) Time {
 	t.Helper()
 	l, err := r.Launch("count", count, n, torch.PEs(0))
