@@ -21,8 +21,8 @@ func numbers(n, step int) []float32 {
 	return x
 }
 
-// newContext returns the first rank of a context with the default topology, changed by
-// sets.
+// newContext returns the first rank of a context with the default topology, changed by the
+// settings sets.
 func newContext(t testing.TB, o torch.Options, sets ...string) *torch.Rank {
 	t.Helper()
 	spec, err := topology.Load(t.Context(), "default", sets...)

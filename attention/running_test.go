@@ -126,7 +126,8 @@ func TestScale(t *testing.T) {
 	}
 }
 
-// TestMask checks that masks of 3 keys hide the keys that the definition of Causal says.
+// TestMask checks that masks over 3 keys hide exactly the keys that the documentation of
+// Causal says.
 func TestMask(t *testing.T) {
 	const keys = 3
 	for group := 1; group <= 2; group++ {

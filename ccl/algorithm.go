@@ -71,9 +71,8 @@ func Register(a *Algorithm) *Algorithm {
 	return a
 }
 
-// builtin sets the kernel of an algorithm to run, and registers the algorithm. The kernel
-// handles groups of one rank by itself, so run is called only for groups of several ranks
-// and for SendRecv.
+// builtin registers algorithm a with a kernel that calls run. The kernel handles groups of
+// one rank by itself, so run is called only for groups of several ranks and for SendRecv.
 func builtin(a *Algorithm, run func(m *member)) *Algorithm {
 	a.Kernel = func(t *tl.PE, args *Args) {
 		m := &member{Args: args, Transport: *args.Connect(t, a.Neighbors, a.Inbox)}
@@ -123,8 +122,8 @@ func (a *Algorithm) Ports(p *Plan) int {
 }
 
 // CheckNeighbors returns an error if Neighbors lists a rank that does not exist. With
-// inboxes, each rank must appear in the list of each of its neighbours, at the index that
-// Inbox gives.
+// inboxes it also returns an error if a neighbour does not list the rank at the index that
+// the field Inbox gives.
 func (a *Algorithm) CheckNeighbors(p *Plan, inboxes bool) error {
 	lists := make([][]Neighbor, p.Ranks)
 	for rank := range lists {

@@ -58,7 +58,7 @@ func directExchange(p *Plan) Exchange {
 }
 
 // star returns the edges of a rank in a tree in which all other ranks are children of the
-// root, with the ports of direct.
+// root. The edges use the ports of the algorithm direct.
 func star(p *Plan, rank int) (n TreeNode) {
 	v := (rank - p.Root + p.Ranks) % p.Ranks
 	if n.Root = v == 0; !n.Root {

@@ -56,12 +56,12 @@ func doubleTreeNeighbors(p *Plan, rank int) []Neighbor {
 
 // node returns the edges of a rank in the tree.
 //
-// The ranks are the vertices of the tree, in some order. Vertex 0 is the root. Its only
-// child is the vertex in the middle of the others, and each further level halves the
-// remaining ranges. So the parent of a vertex v is v with its lowest set bit cleared and
-// the next higher bit set. If that vertex does not exist, the parent is v with its lowest
-// set bit cleared. Odd vertices are leaves. The second tree numbers the vertices in reverse
-// order. If odd ranks would then be leaves again, it shifts the ranks by one instead.
+// Each rank is a vertex of the tree. Vertex 0 is the root. Its only child is the vertex in
+// the middle of the others, and each further level halves the remaining ranges. So the
+// parent of a vertex v is v with its lowest set bit cleared and the next higher bit set. If
+// that vertex does not exist, the parent is v with its lowest set bit cleared. Odd vertices
+// are leaves. The second tree numbers the vertices in reverse order. If odd ranks would
+// then be leaves again, it shifts the ranks by one instead.
 func (t halfTree) node(p *Plan, rank int) (n TreeNode) {
 	ranks := p.Ranks
 	place := func(v, shift int) int { // maps a rank to its vertex (shift -1), or a vertex to its rank (shift 1)

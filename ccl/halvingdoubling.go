@@ -84,8 +84,8 @@ type halvingStep struct {
 
 func (s *halvingStep) count() int { return s.high - s.low }
 
-// block returns the number of the i-th block that the rank sends, or, without sends,
-// receives.
+// block returns the number of the i-th block that the rank sends in the step. If sends is
+// false, it returns the number of the i-th block that the rank receives.
 func (s *halvingStep) block(i int, sends bool) int {
 	if s.gathers == sends {
 		return s.count() - 1 - i

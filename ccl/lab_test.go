@@ -84,7 +84,8 @@ const gap = 3
 // unused is the initial value of the bytes of gaps and outputs.
 const unused = 0xa5
 
-// newSide returns a side whose block i has counts[i] elements.
+// newSide returns the input or output of a rank, as a side whose block i has counts[i]
+// elements.
 func newSide(d tl.DType, counts []int) *side {
 	s := &side{offset: make([]int, len(counts))}
 	at := gap

@@ -65,7 +65,7 @@ func (p *Plan) Block(i int) (from, count int) {
 // Between returns the number of elements that rank from sends to rank to in AllToAll.
 func (p *Plan) Between(from, to int) int { return p.Count(from*p.Ranks + to) }
 
-// total returns the sum of the elements of the blocks of all ranks.
+// total returns the total number of elements in the blocks of all ranks.
 func (p *Plan) total() int {
 	from, count := p.Block(p.Ranks - 1)
 	return from + count

@@ -29,9 +29,10 @@ func (p *Plan) ring(rank int) dim {
 
 func ringNeighbors(p *Plan, rank int) []Neighbor { return p.ring(rank).neighbors(0, 0) }
 
-// neighbors returns the two neighbours of a rank on a ring. first is the index of the first
-// of them in the rank's list of neighbours. The next port of each rank leads to the
-// previous port of the following rank. base is the rank with coordinate 0.
+// neighbors returns the two neighbours of a rank on the ring d: the next rank and the
+// previous rank. The port d.next of each rank is connected with the port d.previous of the
+// next rank. base is the rank with coordinate 0. first is the index that the first of the
+// two neighbours has in the rank's complete list.
 func (d dim) neighbors(base, first int) []Neighbor {
 	n := d.size()
 	if n == 1 {

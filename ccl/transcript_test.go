@@ -84,7 +84,8 @@ const (
 	bytePeriod  = simtime.Nanosecond / 100
 )
 
-// newTranscript returns the transcript that the command of d asks for. It does not run it.
+// newTranscript parses the command of d, and returns a transcript of the algorithm with the
+// given name. The collective has not run yet.
 func newTranscript(t *testing.T, name string, d *datadriven.TestData) *transcript {
 	t.Helper()
 	s := &transcript{onlyElement: none, onlyRank: none, byTile: map[oplog.ID]*event{}, own: map[oplog.ID]bool{}}

@@ -133,7 +133,7 @@ func integers(data []byte, at, n int) numbers {
 	return list
 }
 
-// locate returns the range of elements that load op reads, and reports whether it reads
+// locate returns the range of elements that op, a load, reads, and reports whether op reads
 // them from In. (A partial sum may have been stored in Out.) Elements are numbered over all
 // blocks, one after another. In a gather, the block of a rank has the number of the rank.
 func (s *transcript) locate(t *testing.T, op *oplog.Op) (elements [2]int, own bool) {

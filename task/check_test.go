@@ -290,8 +290,9 @@ func (o *outcome) checkControl(t tester) {
 	}
 }
 
-// countGraphs returns the number of graphs that the hosts build under host_build_graph: one
-// for each part of a program between two values in which tasks are submitted.
+// countGraphs returns the number of graphs that the hosts build under host_build_graph. A
+// host builds one graph for each part of a program, between two reads of values, in which
+// tasks are submitted.
 func (o *outcome) countGraphs() (n int) {
 	for _, p := range o.programs {
 		if p.builder.single && p.Rank > 0 {

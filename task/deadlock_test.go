@@ -13,8 +13,8 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// TestDeadlockBetweenRanks checks ranks whose first tasks wait for each other's second
-// tasks: on one compute core they deadlock, with an error that names the waits; on two, not.
+// TestDeadlockBetweenRanks checks that ranks whose first tasks wait for each other's second
+// tasks deadlock on one compute core, with an error that names the waits, but not on two.
 func TestDeadlockBetweenRanks(t *testing.T) {
 	await := func(t *tl.PE) { t.WaitSignal(3, tl.GE, 1) }
 	release := func(t *tl.PE) { t.Notify(next(t), 3, tl.Add, 1) }

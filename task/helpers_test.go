@@ -22,7 +22,8 @@ type tester interface {
 	Fatalf(format string, args ...any)
 }
 
-// newSystem returns the first rank of a context on a preset that the settings sets change.
+// newSystem returns the first rank of a new context. The context has the topology of a
+// preset, changed by the settings sets.
 func newSystem(t testing.TB, preset string, o torch.Options, sets ...string) *torch.Rank {
 	t.Helper()
 	spec, err := topology.Load(t.Context(), preset, sets...)
@@ -51,7 +52,8 @@ func loadConfig(t testing.TB, sets ...string) *Config {
 	return c
 }
 
-// count is a kernel of n operations that access no memory. Each takes a dispatch cycle.
+// count is a kernel of n operations that access no memory. Each operation takes one
+// dispatch cycle.
 func count(t *tl.PE, n int) {
 	for range n {
 		t.Zeros(tl.Shape{1}, tl.F32)

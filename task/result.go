@@ -61,9 +61,9 @@ type Span struct {
 	Noticed    Time `json:"noticed_ns"`    // a control core had read the end
 }
 
-// add adds the times of the span to three sums: the time of the kernel to compute or, if it
-// uses peers, to communicate; and the time of its dispatch, start and completion to
-// schedule.
+// add adds the times of the span to three sums. The time of the kernel is added to
+// *communicate if the kernel communicates with other ranks, and otherwise to *compute. The
+// times of its dispatch, start and completion are added to *schedule.
 func (s *Span) add(compute, communicate, schedule *Time) {
 	kernel := compute
 	if s.Peers {

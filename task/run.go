@@ -216,8 +216,8 @@ func newSimulation(r *torch.Rank, o *Options) (*simulation, error) {
 	return s, nil
 }
 
-// settle sets the defaults of the options and returns an error if an option is wrong. It
-// covers what simulated and real ranks have in common.
+// settle sets defaults of the options and returns an error if an option is wrong. It
+// handles only the options that simulated and real ranks have in common.
 func (o *Options) settle() error {
 	if _, err := ParseRuntime(string(o.Runtime)); err != nil {
 		return &Refused{err}

@@ -204,8 +204,8 @@ type limits struct {
 	rings   []queue[ID] // as in schedule, if every task ended at once
 }
 
-// newLimits returns the limits of a rank under runtime r with the given number of compute
-// cores.
+// newLimits returns the checker for programs of a rank that has the given number of compute
+// cores and the storage of runtime r.
 func newLimits(r Runtime, c *Config, cores int) *limits {
 	return &limits{runtime: r, config: c, cores: cores, rings: make([]queue[ID], c.TensorMap.Rings)}
 }

@@ -107,8 +107,9 @@ func (l *Linear) inputGradient(dy blockMatrix, to stack) error {
 	return errors.Join(err, copied.free())
 }
 
-// localWeight returns the weight for a product with its transpose. copied holds tensors
-// that localWeight created for this; the caller frees them.
+// localWeight returns the weight as inputGradient reads it, for a product with the
+// transpose of the weight. copied holds tensors that localWeight created for this; the
+// caller frees them.
 //
 // A copy is made if cubes compute columns of the product and the PEs of a cube compute
 // rows. Then all PEs of a cube read the same rows of the weight, which are spread over all

@@ -37,10 +37,10 @@ const (
 // vocabulary: logits is tokens × vocab/tp, or [s, b, vocab/tp] with s·b tokens. The targets
 // are on the host and must be the same on all ranks, as the ids of an embedding.
 //
-// Label smoothing takes labelSmoothing of the target's probability and divides it evenly
-// among all other tokens of the vocabulary. Megatron's code divides it within each rank's
-// part of the vocabulary, so that its ranks have different losses. With one rank both give
-// the same loss.
+// Label smoothing lowers the probability of the target by labelSmoothing and divides this
+// share evenly among all other tokens of the vocabulary. Megatron's code divides it within
+// each rank's part of the vocabulary, so that its ranks have different losses. With one
+// rank both give the same loss.
 //
 // VocabParallelCrossEntropy does not change the logits; Backward reads them again. The
 // caller frees the result.

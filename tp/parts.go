@@ -91,8 +91,8 @@ func (p *exchange) newTensor(x *torch.Tensor, a axis, extent int) (*torch.Tensor
 	return p.r.Empty(x.DType(), shape, p.on)
 }
 
-// newTemporaries creates a tensor like x for each of extents, which is its extent along
-// axis a. It adds the tensors to p.temporaries, which run frees.
+// newTemporaries creates one tensor for each number in extents. The tensor is like x, but
+// has that extent along axis a. The tensors are added to p.temporaries, which run frees.
 func (p *exchange) newTemporaries(x *torch.Tensor, a axis, extents []int) (list stack, err error) {
 	list, err = newStack(len(extents), func(i int) (*torch.Tensor, error) { return p.newTensor(x, a, extents[i]) })
 	p.temporaries = append(p.temporaries, list...)
@@ -145,7 +145,8 @@ func fillAndReduce(r *torch.Rank, g *dist.Group, y *torch.Tensor, scatter bool, 
 	return errors.Join(err, addend.free())
 }
 
-// allGather returns the tensors x of all ranks of the tensor parallel group.
+// allGather gathers the tensor x of every rank of the tensor parallel group g, and returns
+// the tensors by rank.
 func allGather(r *torch.Rank, g *dist.Group, x *torch.Tensor) (stack, error) {
 	all, err := newStack(g.Size(), func(int) (*torch.Tensor, error) { return r.EmptyLike(x) })
 	if err != nil {

@@ -256,8 +256,8 @@ func TestBoundOfNothingAndTooMuch(t *testing.T) {
 }
 
 // TestBoundOfRoundedFlits checks that the bound is at most the time of the flits on a link,
-// and at most a billionth less. The time of a flit is rounded to whole femtoseconds, so a
-// link of 3 GB/s carries slightly more than 3 GB/s.
+// and at most a billionth below that time. The time of a flit is rounded to whole
+// femtoseconds, so a link of 3 GB/s carries slightly more than 3 GB/s.
 func TestBoundOfRoundedFlits(t *testing.T) {
 	g := graph(t, "alpha_beta", "system.sips.count=2", "system.sips.link.bandwidth=3 GB/s")
 	flits := gib / 256 * topology.BytesPerSec(3e9).Serialize(256)

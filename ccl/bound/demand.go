@@ -158,8 +158,9 @@ func (d *demand) volume(k int) uint64 {
 	return 0
 }
 
-// sources returns the ranks from which addLatency searches paths: the ranks that send data,
-// or the root. For Reduce and Gather, the data moves to the root, not from it.
+// sources returns the ranks from which addLatency searches paths: the root in a rooted
+// collective, and otherwise all ranks that send data. For Reduce and Gather, the data moves
+// to the root, not from it.
 func (d *demand) sources() (ranks []int) {
 	if d.collective.Rooted() {
 		return []int{d.root}

@@ -42,8 +42,8 @@ func Cost(a *ccl.Algorithm, p *ccl.Plan, n *Network) (t simtime.Time, ok bool) {
 }
 
 // Pick returns the algorithm with the lowest cost, and that cost. If several algorithms
-// have the same cost, it prefers the first in plain, and then the first by name. It returns
-// nil if no algorithm for the collective fits and has a cost.
+// have the same cost, it prefers the first in the list plain, and then the first by name.
+// It returns nil if no algorithm for the collective fits and has a cost.
 func Pick(p *ccl.Plan, n *Network) (best *ccl.Algorithm, cost simtime.Time) {
 	for _, a := range ccl.Algorithms(p.Collective) {
 		if p.Ranks > maxNeighbors && len(a.Neighbors(p, 0)) > maxNeighbors || n.Fits(a, p) != nil {
@@ -66,7 +66,7 @@ const maxNeighbors = 1024
 // of one row. The simplest is first.
 var plain = []*ccl.Algorithm{ccl.Ring, ccl.BidirectionalRing, ccl.Mesh, ccl.DualMesh, ccl.Torus}
 
-// plainer reports whether algorithm a comes before b in plain.
+// plainer reports whether algorithm a comes before algorithm b in the list plain.
 func plainer(a, b *ccl.Algorithm) bool {
 	i, j := slices.Index(plain, a), slices.Index(plain, b)
 	return i >= 0 && (j < 0 || i < j)
@@ -124,8 +124,8 @@ func (n *Network) hierarchy(p *ccl.Plan, s ccl.Schedule) simtime.Time {
 	return within(tl.CDiv(p.Count(0), s.Pipeline.Segments)) + max(between, within(p.Count(0))) + memory
 }
 
-// sample yields the ranks that a formula evaluates instead of all ranks: every rank, or, of
-// more than 64 ranks, about 64 at equal distances.
+// sample yields the ranks for which a formula is evaluated: all ranks if there are few, and
+// otherwise about 64 ranks at equal distances.
 func sample(ranks int) func(func(int) bool) {
 	const few = 64
 	stride := max(1, ranks/few)

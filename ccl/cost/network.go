@@ -142,8 +142,8 @@ func (n *Network) roundTrip(from, to int, bytes int64) simtime.Time {
 }
 
 // flight computes how long a message occupies the DMA engine: the time of the transfer
-// divided by the number of messages that the engine can have in flight. To an inbox, the
-// time of the notification that follows the message is included.
+// divided by the number of messages that the engine can have in flight. For an inbox, it
+// adds the time of the notification that follows the message.
 func (n *Network) flight(from, to int, bytes int64) simtime.Time {
 	t := n.transferTime(n.node(from, topology.KindTCM), n.node(to, n.slots()), bytes)
 	if n.inbox {

@@ -150,8 +150,8 @@ func (t *tree) edgeBytes(rank int) int64 {
 	return n
 }
 
-// messages returns the number of messages between a rank and its parent, for edgeBytes
-// bytes.
+// messages returns the number of messages that carry edgeBytes bytes between a rank and its
+// parent.
 func (t *tree) messages(rank int) simtime.Time {
 	return simtime.Time(t.edgeBytes(rank) / max(1, t.bytes))
 }
