@@ -49,6 +49,8 @@ func (r *ringAllToAll) piece(at item, hops int) relayPiece {
 	return p
 }
 
+// receive receives the piece of item `at` from the previous rank, unless the piece is
+// empty.
 func (r *ringAllToAll) receive(at item) (x tl.Tile) {
 	if p := r.piece(at, at.step+1); p.n > 0 {
 		x = r.Recv(tl.West, p.n)
@@ -56,6 +58,8 @@ func (r *ringAllToAll) receive(at item) (x tl.Tile) {
 	return x
 }
 
+// send sends the piece of item `at` to the next rank, unless the piece is empty: the rank's
+// own piece in the first step, and otherwise tile x, which the rank has just received.
 func (r *ringAllToAll) send(at item, x tl.Tile) {
 	p := r.piece(at, at.step)
 	if p.n == 0 {
@@ -67,6 +71,9 @@ func (r *ringAllToAll) send(at item, x tl.Tile) {
 	r.Send(tl.East, x)
 }
 
+// store stores tile x if its block is for this rank. In the first step it also copies a
+// piece of the block that the rank sends to itself. It never keeps a tile, so it reports
+// false.
 func (r *ringAllToAll) store(at item, x tl.Tile) bool {
 	if p := r.piece(at, at.step+1); p.n > 0 && p.arrived {
 		r.t.Store(r.Out(p.from).Add(p.at), x)

@@ -167,6 +167,8 @@ func TestHash(t *testing.T) {
 	}
 }
 
+// TestYAML checks the text that YAML returns for a configuration, and that Parse reads it
+// back.
 func TestYAML(t *testing.T) {
 	elems := 0
 	c := &Config{

@@ -30,12 +30,12 @@ import (
 //
 // It runs a collective on the preset alpha_beta. The arguments are:
 //
-//   - sips and rows: the number of SIPs, and the number of rows of their grid.
-//   - cubes and cube_rows: the number of cubes of each SIP, and the number of rows of their grid.
-//   - fabric, elements, chunk, root: the fabric between SIPs, the elements of a block, the chunk
-//     and the root.
-//   - hops, cube_hops and bytes: the expected time, as the number of latencies of a link and the
-//     number of bytes at the bandwidth of a link.
+//   - sips and rows: the number of SIPs, and the rows of their grid.
+//   - cubes and cube_rows: the number of cubes of each SIP, and the rows of their grid.
+//   - fabric, elements, chunk, root: the fabric between SIPs, the elements of a block, the
+//     chunk and the root.
+//   - hops, cube_hops and bytes: the expected time, as the number of latencies of a link and
+//     the number of bytes at the bandwidth of a link.
 //   - element=2 shows only events of that element, rank=0 only events of that rank.
 //
 // Element i of rank r is (i+1)·10^r, so the digits of a sum show which ranks' elements it

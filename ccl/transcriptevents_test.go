@@ -125,6 +125,7 @@ func (n numbers) String() string {
 	return fmt.Sprint([]int(n))
 }
 
+// integers returns the n elements of data, which are of i32, from index `at` on.
 func integers(data []byte, at, n int) numbers {
 	list := make(numbers, n)
 	for i := range list {

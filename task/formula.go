@@ -104,8 +104,8 @@ func (c *Config) burstTime(r Runtime, n int, d topology.Time) topology.Time {
 }
 
 // The following formulas are for the same programs across two ranks of one orchestration
-// (Options.Single). m is the time of a message from one rank to the other: the fabric's time for credit_bytes from the TCM
-// of the first PE of one SIP to that of the other.
+// (Options.Single). m is the time of a message from one rank to the other: the fabric's
+// time for credit_bytes from the TCM of the first PE of one SIP to that of the other SIP.
 
 // edgeTime returns w + m + R: the time from when the end of a task is known at the task's
 // rank until it is known at another rank. w is a posted write, m the time of a message, and

@@ -80,6 +80,8 @@ const (
 	evValue                      // a value is read; control core
 )
 
+// event returns an event of the given kind. Its argument encodes the rank, the core and the
+// parameter n.
 func (s *simulation) event(kind sim.Kind, rank, core int, n int32) sim.Event {
 	return sim.Event{Target: s.target, Kind: kind, Arg: uint64(rank)<<48 | uint64(core)<<32 | uint64(uint32(n))}
 }

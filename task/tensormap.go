@@ -167,6 +167,7 @@ type grid struct {
 	all   []int32                          // indices of all entries of the grid
 }
 
+// add adds entry e to the grid for boxes of its size, and creates this grid if necessary.
 func (c *boxIndex) add(e entry) {
 	var pitch [oplog.MaxRank]uint8
 	for axis := range pitch {

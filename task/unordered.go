@@ -94,6 +94,8 @@ type walk struct {
 	first   ID     // the walk ignores tasks submitted before this one
 }
 
+// newWalk returns a walk over the tasks of program p and of the other programs of its
+// builder.
 func newWalk(p *Program) *walk {
 	w, programs := &walk{program: p}, []*Program{p}
 	if p.builder != nil {
@@ -123,6 +125,8 @@ func (w *walk) walkBack(from, first ID) {
 	}
 }
 
+// visit marks task r as visited and adds it to the stack, unless the walk has visited it
+// before or ignores it.
 func (w *walk) visit(r Ref) {
 	p := w.program.programOf(r)
 	if seen := &w.seen[p.index][r.Task]; p.Tasks[r.Task].ID >= w.first && *seen != w.from {

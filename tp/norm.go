@@ -55,6 +55,8 @@ func NewLayerNorm(r *torch.Rank, name string, hidden int, eps float64, o Options
 	return &LayerNorm{n}, nil
 }
 
+// newNorm checks the arguments of NewRMSNorm and NewLayerNorm, and creates a norm with a
+// gain of 1.
 func newNorm(r *torch.Rank, name string, hidden int, eps float64, o Options) (n Norm, err error) {
 	n = Norm{Name: name, rank: r, o: o, hidden: hidden, eps: eps}
 	if err := o.checkNonLinear(); err != nil {
@@ -93,6 +95,8 @@ func (n *LayerNorm) Load(gain, bias []float32) error {
 	return n.load(n.Bias, "bias", bias)
 }
 
+// load copies values to the tensor `to`, the gain or the bias. It returns an error unless
+// there is one value per column. what is the name of the tensor in the error.
 func (n *Norm) load(to *torch.Tensor, what string, values []float32) error {
 	if len(values) != n.hidden {
 		return fmt.Errorf("%s: a %s of %d elements, and rows have %d", n.Name, what, len(values), n.hidden)

@@ -136,9 +136,9 @@ func TestLayersThreeAxes(t *testing.T) {
 	}
 }
 
-// TestOtherOperationsThreeAxes checks the same for norms, activations, sums, the gradient
-// of an embedding, and the cross entropy with its gradient: [s, b, h] gives the same
-// elements as the matrix with s·b rows.
+// TestOtherOperationsThreeAxes checks that norms, activations, sums, the gradient of an
+// embedding, and the cross entropy with its gradient give the same elements, bit for bit,
+// for [s, b, h] as for the matrix with s·b rows.
 func TestOtherOperationsThreeAxes(t *testing.T) {
 	const ranks, s, b, h = 2, 7, 3, 32
 	r := newSystem(t, ranks)

@@ -39,8 +39,8 @@ func (k Kind) String() string { return kindNames[k] }
 // these terms:
 //
 //   - Cuts. The data that a region with some of the ranks must send and receive passes the
-//     links at the edge of the region. Regions are PEs with their HBM slices, cubes, SIPs, and
-//     contiguous rows and columns of cubes or SIPs.
+//     links at the edge of the region. Regions are PEs with their HBM slices, cubes, SIPs,
+//     and contiguous rows and columns of cubes or SIPs.
 //   - Volume. Take all regions of one kind, which do not overlap. The data that they must
 //     receive together passes the links into the regions. (Regions may send less than they
 //     receive: several regions can read data that one region has left in memory outside.)

@@ -142,9 +142,10 @@ func (d *demand) crossing(s share) (out, in uint64) {
 func (d *demand) toRoot() bool { return d.collective == ccl.Reduce || d.collective == ccl.Gather }
 
 // volume returns the number of units that k regions must receive together, if the regions
-// hold all ranks. It returns 0 for collectives without sums: for them, the worst cut bounds
-// at least as much. With sums the total is larger than the sum of what each region must
-// receive, because only ranks add, and all ranks are in the regions.
+// hold all ranks. It returns 0 for collectives without sums, because for these collectives
+// no volume gives a larger bound than the worst cut. With sums the total is larger than
+// what the regions must receive one by one, because only ranks add, and all ranks are in
+// the regions.
 func (d *demand) volume(k int) uint64 {
 	others := uint64(k - 1)
 	switch d.collective {

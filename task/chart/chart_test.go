@@ -356,6 +356,8 @@ func TestPanelsHaveEverything(t *testing.T) {
 	})
 }
 
+// BenchmarkGantt measures how long it takes to compute the chart of a run with at least
+// 65,536 spans.
 func BenchmarkGantt(b *testing.B) {
 	r := busy(task.AICPUBuildGraph, 8, 128)
 	for len(r.Spans) < 1<<16 {
