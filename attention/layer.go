@@ -118,7 +118,8 @@ func (l *layer) store(to tl.Ptr, r *Running, n int) {
 	r.Free()
 }
 
-// queryCols returns the number of columns of queries and results.
+// queryCols returns the number of columns of the tensors with queries and results, over all
+// lanes.
 func (l *layer) queryCols() int { return len(l.mesh.Lanes) * l.kv * l.group * l.dim }
 
 // shrinkTiles halves the tiles of queries or of keys until need, which computes the bytes
@@ -158,7 +159,8 @@ func roundUp(bytes int) int { return tl.CDiv(bytes, 256) * 256 }
 // size, in order; each group shares one of the KV heads. A head has Dim elements.
 type Heads struct{ Query, KV, Dim int }
 
-// Check returns an error if a number is not positive, or Query is not a multiple of KV.
+// Check returns an error if one of the numbers is not positive, or if Query is not a
+// multiple of KV.
 func (h Heads) Check() error {
 	if h.Query < 1 || h.KV < 1 || h.Dim < 1 || h.Query%h.KV != 0 {
 		return fmt.Errorf("%d query heads and %d KV heads of %d elements: the first has to be a multiple of the second", h.Query, h.KV, h.Dim)
@@ -166,7 +168,7 @@ func (h Heads) Check() error {
 	return nil
 }
 
-// Scale returns the factor of the scores, 1/√Dim.
+// Scale returns 1/√Dim, the factor by which scores are multiplied.
 func (h Heads) Scale() float64 { return 1 / math.Sqrt(float64(h.Dim)) }
 
 // Lanes returns the largest number of a holder's PEs that can share the heads evenly: each
@@ -207,11 +209,11 @@ type Mask struct {
 // position of the first key of the block.
 func Causal(offset, group int) Mask { return Mask{causal: true, offset: offset, group: group} }
 
-// Hides reports whether the mask hides all keys from all of the given number of rows, so
-// that the block can be skipped.
+// Hides reports whether the mask hides all keys of the block from each of the given number
+// of rows. The block can then be skipped.
 func (m Mask) Hides(rows int) bool { return m.causal && (rows-1)/m.group+m.offset < 0 }
 
-// hidesSome reports whether the mask hides one of the given number of keys from some row.
+// hidesSome reports whether the mask hides any of the given number of keys from any row.
 func (m Mask) hidesSome(keys int) bool { return m.causal && keys-1 > m.offset }
 
 // apply returns the scores, with -Inf in place of the scores of hidden keys.

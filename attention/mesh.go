@@ -85,7 +85,7 @@ func (m Mesh) mustBeValid(op string) {
 	}
 }
 
-// Roots returns the PE in the middle of each lane.
+// Roots returns the root of each lane: the PE in the middle of the lane.
 func (m Mesh) Roots() (pes []int) {
 	m.mustBeValid("Roots")
 	for _, lane := range m.Lanes {

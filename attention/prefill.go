@@ -264,7 +264,7 @@ func (c *prefillPE) addBlock(owner, key int, kt, v tl.Tile) *block {
 	return b
 }
 
-// compute issues the arithmetic of the next n units and returns n.
+// compute issues the arithmetic of the next n units of todo, and returns n.
 func (c *prefillPE) compute(n int) int {
 	for _, u := range c.todo[:n] {
 		scores := u.tile.Dot(u.kt).Pin()

@@ -128,8 +128,9 @@ func TestPrefillErrors(t *testing.T) {
 	}
 }
 
-// TestPrefillByHand checks the time of one head of 16 tokens of 16 elements on one PE. Each
-// command waits for the one before it. Times are in ns, and the last column is the end:
+// TestPrefillByHand checks the time of a prefill with one head of 16 elements and 16 tokens
+// on one PE. Each command waits for the previous one. Times are in ns. The last column is
+// the time at which the command ends:
 //
 //	load of K: dispatch 3, scheduler 1, descriptor 4, 2 flits 12.51687   20.51687
 //	Trans: fetch 1, MATH 4, store 1                                      26.51687

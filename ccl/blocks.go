@@ -40,10 +40,12 @@ func newCut(p *Plan, largest int) cut {
 }
 
 // Ahead returns how many messages a rank sends ahead of the messages that it receives. A
-// queue may hold more. If w of Slots messages are sent ahead, a hop takes w messages in the
-// time of a message, and Slots-w+1 in the time that a credit takes to return, because a
-// rank that waits for a credit returns none. The result assumes that a message takes twice
-// as long as a credit.
+// queue may hold more messages.
+//
+// Suppose that w messages are sent ahead and a queue has Slots slots. Then a hop carries w
+// messages in the time of one message. It carries Slots-w+1 messages in the time that a
+// credit takes to return, because a rank that waits for a credit returns none. The result
+// assumes that a message takes twice as long as a credit.
 func (p *Plan) Ahead() int { return max(1, 2*(p.Slots+1)/3) }
 
 // piece returns the offset and the length of one piece of one segment, in a block of n

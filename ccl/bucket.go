@@ -30,7 +30,8 @@ func bucketAlgorithm(name, summary string, neighbors func(*Plan, int) []Neighbor
 }
 
 // bucketInbox returns the maximum number of elements that a rank receives from one
-// neighbour. In each half of an all-reduce a rank receives each element at most once.
+// neighbour. In each half of an all-reduce (reduce-scatter and all-gather) a rank receives
+// each element at most once.
 func bucketInbox(p *Plan) int {
 	switch p.Collective {
 	case AllReduce:
@@ -111,8 +112,8 @@ func (b *bucket) span(m *member, rank, count int) block {
 	return block{m.In(0).Add(at + from), m.Out(0).Add(at + from), to + last - from}
 }
 
-// join makes the flow f send all blocks of a step as one block, in as few messages as
-// possible.
+// join changes flow f so that it sends all blocks of a step as one block, in as few
+// messages as possible.
 func (b *bucket) join(f *blockFlow) {
 	f.joinedFrom = b.dims[0].size() - 1
 	f.joined = func(step, rank int) (block, int) {

@@ -30,9 +30,9 @@ func halvingNeighbors(p *Plan, rank int) (list []Neighbor) {
 	return list
 }
 
-// halvingInbox returns the maximum number of elements that a rank receives from a partner:
-// at most half of the ranks' blocks, and in an all-reduce the same number again in the
-// all-gather.
+// halvingInbox returns the maximum number of elements that a rank receives from one
+// partner. These are at most half of all blocks. An all-reduce receives the same number
+// again in the all-gather.
 func halvingInbox(p *Plan) int {
 	if p.Collective == AllReduce {
 		blocks := p.halvingBlocks()

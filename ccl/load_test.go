@@ -62,7 +62,8 @@ func TestLayers(t *testing.T) {
 
 var placed = regexp.MustCompile(`^[^:]+\.yaml:[1-9][0-9]*:[1-9][0-9]*: `)
 
-// TestBad loads every broken file of testdata and compares the complete error text.
+// TestBad loads every broken file of testdata, and compares the complete text of the error
+// with a golden file.
 func TestBad(t *testing.T) {
 	files, err := filepath.Glob("testdata/config*.yaml")
 	if err != nil || len(files) == 0 {

@@ -32,7 +32,8 @@ func (m *member) load(p tl.Ptr, n int) tl.Tile { return m.t.Load(p, tl.Shape{n},
 // ranks.
 func (m *member) addend(p tl.Ptr, n int) tl.Tile { return m.Addend(m.load(p, n)) }
 
-// copy copies n elements within the rank, unless source and destination are the same.
+// copy copies n elements in the memory of the rank, unless source and destination are the
+// same address.
 func (m *member) copy(to, from tl.Ptr, n int) {
 	if to.Addr == from.Addr {
 		return

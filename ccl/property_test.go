@@ -71,7 +71,8 @@ func drawLayout(t *rapid.T, ranks int) (l Layout) {
 	return l
 }
 
-// TestAnythingIsRight checks the values of random collectives.
+// TestAnythingIsRight checks the values of random collectives with random algorithms,
+// groups and data.
 func TestAnythingIsRight(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e := drawExperiment(t, Collectives()...)

@@ -116,8 +116,8 @@ func Load(ctx context.Context, name string, sets ...string) (*Config, error) {
 	return file.Load(ctx, name, sets...)
 }
 
-// Parse reads a configuration from src, which may extend the preset but no files. Errors
-// refer to src by name.
+// Parse reads a configuration from src. The text may extend the preset, but no files. Each
+// of sets changes one value, as in Load. Errors refer to src by name.
 func Parse(name string, src []byte, sets ...string) (*Config, error) {
 	return file.Parse(name, src, sets...)
 }

@@ -80,8 +80,8 @@ func (r *Region) elements() []int {
 	return list
 }
 
-// allConflicts returns, for each task, all earlier tasks that it conflicts with: both
-// access an element, and at least one of them writes it.
+// allConflicts returns, for each task, the set of all earlier tasks that conflict with it:
+// both tasks access the same element, and at least one of them writes the element.
 func (p *Program) allConflicts() []set {
 	words := len(p.Tasks)/64 + 1
 	type touched struct{ readers, writers set }

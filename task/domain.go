@@ -25,10 +25,10 @@ type domainTensor struct {
 	parts  map[int]*Tensor // by rank, for the ranks whose programs the builder has
 }
 
-// Domain creates a domain. The given ranks become its members 0, 1, ... in the given order;
-// without ranks, all ranks are members. In orchestrations of one rank, all members must
+// Domain creates a domain. The given ranks become its members 0, 1, ... in the given order.
+// Without ranks, all ranks are members. In orchestrations of one rank, all members must
 // create the same domains with the same tensors in the same order. A rank that is not a
-// member may also call Domain; its Rank is then -1.
+// member may also call Domain; the method Rank of the result then returns -1.
 func (b *Builder) Domain(name string, ranks ...int) *Domain {
 	b.checkBuilding("Domain")
 	fail := func(format string, args ...any) {

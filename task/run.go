@@ -27,8 +27,8 @@ type Options struct {
 	Signals int     // number of signals that kernels may use; 0 for all of the machine, negative for none
 }
 
-// Run builds the programs of all ranks and runs them on the simulated machine, after all
-// operations enqueued before. It returns when they have ended.
+// Run builds the programs of all ranks and runs them on the simulated machine. They start
+// after all operations that r enqueued before. Run returns when the programs have ended.
 func Run(r *torch.Rank, o Options, orchestrate func(b *Builder)) (_ *Result, err error) {
 	s, err := newSimulation(r, &o)
 	if err != nil {

@@ -77,9 +77,9 @@ type Area interface{ region() Region }
 func (r Region) region() Region  { return r }
 func (x *Tensor) region() Region { return x.Box(make([]int, len(x.Shape)), x.Shape) }
 
-// Box returns the box of the tensor that begins at index start and has extent elements
-// along each axis. Axes that are not given are complete: x.Box([]int{row}, []int{n}) is n
-// rows.
+// Box returns a box of the tensor as a region. Along axis i the box begins at index
+// start[i] and has extent[i] elements. Axes that are not given are complete:
+// x.Box([]int{row}, []int{n}) is n rows.
 func (x *Tensor) Box(start, extent []int) Region {
 	if x == nil {
 		panic(misuse("Box", "a nil tensor"))

@@ -44,12 +44,12 @@ type step struct {
 	err   error
 }
 
-// Value waits until a task has ended, and returns an element of a tensor that the task
-// reads or writes, as a float64. Later submissions may depend on it. No later task that has
-// been submitted may write the element.
+// Value waits until task id has ended, and returns one element of x as a float64. The task
+// must read or write this element. Tasks that are submitted later may depend on the value.
+// No task that was submitted after task id may write the element.
 //
-// All tensors and domains must be created before the first Value. If no values are computed
-// (--data=off), Value is an error.
+// All tensors and domains must be created before the first call of Value. If no values are
+// computed (--data=off), Value is an error.
 func (b *Builder) Value(id ID, x *Tensor, index ...int) float64 {
 	b.checkBuilding("Value")
 	if b.noValues != nil {

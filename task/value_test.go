@@ -185,8 +185,8 @@ var orchestrationLines = regexp.MustCompile(`\b(value|domain|across)_test\.go:\d
 // replaceLines replaces each file and line of an orchestration in text by L.
 func replaceLines(text string) string { return orchestrationLines.ReplaceAllString(text, "L") }
 
-// TestMistakesAfterValues checks that a mistake after a value ends the run, and is reported
-// as a mistake of the program.
+// TestMistakesAfterValues checks that a mistake that an orchestration makes after a value
+// ends the run, and is reported as a mistake of the program.
 func TestMistakesAfterValues(t *testing.T) {
 	for _, c := range []struct {
 		runtime Runtime
@@ -246,8 +246,8 @@ func TestOrchestrationsThatExit(t *testing.T) {
 	}
 }
 
-// TestHostLimitPerGraph checks that the task limit of the host holds for each graph between
-// values, not for their sum.
+// TestHostLimitPerGraph checks that the task limit of host_build_graph holds for each graph
+// between two values, not for all tasks of the program together.
 func TestHostLimitPerGraph(t *testing.T) {
 	j := &job{ranks: 1, arrays: []array{{shape: tl.Shape{2}}}, submit: func(b *Builder, x []*Tensor) {
 		for range 3 {

@@ -9,12 +9,13 @@ import (
 )
 
 // Backward returns the gradient of x, given the input x of Forward and the gradient dy of
-// its result. It adds the gradients of the weight and the bias to WeightGrad and BiasGrad.
-// The returned tensor is new and has the shape of x and the placement Activations(weight).
+// Forward's result. It adds the gradients of the weight and the bias to WeightGrad and
+// BiasGrad. The returned tensor is new and has the shape of x and the placement
+// Activations(weight).
 //
 // The gradient of x is dy·weightᵀ, summed over the ranks of the tensor parallel group. With
-// SequenceParallel it is the rank's rows of this sum. With GatherOutput dy has all columns,
-// and the rank uses its own.
+// SequenceParallel it is the rank's rows of this sum. With GatherOutput dy has the columns
+// of all ranks, and the rank uses its own columns.
 func (l *ColumnParallelLinear) Backward(x, dy *torch.Tensor) (dx *torch.Tensor, err error) {
 	mine := l.OutFeaturesPerPartition()
 	if err := l.check(x, l.in); err != nil {
@@ -40,14 +41,15 @@ func (l *ColumnParallelLinear) Backward(x, dy *torch.Tensor) (dx *torch.Tensor, 
 }
 
 // Backward returns the gradient of x, given the input x of Forward and the gradient dy of
-// its result. It adds the gradients of the weight and the bias to WeightGrad and BiasGrad.
-// The returned tensor is new and has the shape of x and the placement Activations(weight).
+// Forward's result. It adds the gradients of the weight and the bias to WeightGrad and
+// BiasGrad. The returned tensor is new and has the shape of x and the placement
+// Activations(weight).
 //
 // The gradient of x is dy·weightᵀ: the rank's columns with InputIsParallel, and otherwise
-// the columns of all ranks. With SequenceParallel dy is the rank's rows, and the ranks
-// gather all rows first. The gradient of the bias is then the sum over the rows of all
-// ranks. (In Megatron each rank sums its own rows, and the sums are all-reduced at the end
-// of the step.)
+// the columns of all ranks. With SequenceParallel dy has only the rank's rows, and the
+// ranks gather all rows first. The gradient of the bias is then the sum over the rows of
+// all ranks. (In Megatron each rank sums its own rows, and the sums are all-reduced at the
+// end of the step.)
 func (l *RowParallelLinear) Backward(x, dy *torch.Tensor) (dx *torch.Tensor, err error) {
 	whole, want, err := l.inspectInput(x)
 	if err != nil {

@@ -76,9 +76,9 @@ func (e *VocabParallelEmbedding) VocabEndIndex() int { return e.first + e.Weight
 // Free frees the table and its gradient.
 func (e *VocabParallelEmbedding) Free() error { return errors.Join(e.Weight.Free(), e.ZeroGrad()) }
 
-// Forward returns the table rows of the given ids: a new tensor with all of these rows on
-// every rank or, with SequenceParallel, with the rank's share. All ranks must pass the same
-// ids; this is not checked.
+// Forward returns the table rows of the given ids as a new tensor. Every rank gets all of
+// these rows or, with SequenceParallel, only the rank's share of the rows. All ranks must
+// pass the same ids; this is not checked.
 //
 // The ids are on the host. Kernels therefore read only rows of the table, and also run with
 // --data=off, without values.

@@ -203,7 +203,8 @@ func (s *planRun) next() bool {
 	return true
 }
 
-// loadNext issues the loads of the next operands and reports whether there were any.
+// loadNext issues the loads of the operands of the next term, and reports whether there was
+// such a term.
 func (s *planRun) loadNext() bool {
 	at := &s.nextLoad
 	if at[0] == len(s.plan.blocks) {

@@ -61,7 +61,7 @@ var kinds = [numKinds]struct {
 	ExpertTensorModelPipeline: {name: "ExpertTensorModelPipeline", dims: "tp-ep-pp", experts: true},
 }
 
-// String returns the name of the constant, such as "TensorData".
+// String returns the name of the kind's constant, such as "TensorData".
 func (k Kind) String() string { return kinds[k].name }
 
 // firstStage returns the ranks of a pipeline that have the position embedding: the first
@@ -203,7 +203,8 @@ func DestroyModelParallel(r *torch.Rank) { *torch.Local[state](r) = state{} }
 // this rank. Before InitializeModelParallel, Group panics with a *torch.Error.
 func Group(r *torch.Rank, k Kind) *dist.Group { return groupFor("Group", r, k) }
 
-// groupFor does the same as Group. who is the caller's name in the panic.
+// groupFor returns the rank's group of kind k, as Group does. who is the caller's name in
+// the panic.
 func groupFor(who string, r *torch.Rank, k Kind) *dist.Group {
 	g := torch.Local[state](r)[k]
 	if g == nil {

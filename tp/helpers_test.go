@@ -36,7 +36,8 @@ func newSystem(t testing.TB, sips int, sets ...string) *torch.Rank {
 	return r
 }
 
-// newContext creates a context with the given number of SIPs that detects races.
+// newContext creates a context with the given number of SIPs and the settings sets, and
+// returns its first rank. The context detects races.
 func newContext(t rapid.TB, sips int, sets []string) *torch.Rank {
 	t.Helper()
 	spec, err := topology.Load(context.Background(), "ring6", append(sets, fmt.Sprintf("system.sips.count=%d", sips))...)

@@ -42,7 +42,8 @@ func NewRMSNorm(r *torch.Rank, name string, hidden int, eps float64, o Options) 
 	return &RMSNorm{n}, nil
 }
 
-// NewLayerNorm creates a LayerNorm like NewRMSNorm, with a bias of 0.
+// NewLayerNorm creates a LayerNorm with a gain of 1 and a bias of 0. The arguments are
+// those of NewRMSNorm.
 func NewLayerNorm(r *torch.Rank, name string, hidden int, eps float64, o Options) (*LayerNorm, error) {
 	n, err := newNorm(r, "LayerNorm "+name, hidden, eps, o)
 	if err != nil {

@@ -49,7 +49,8 @@ func (o *Options) dtype() torch.DType { return cmp.Or(o.DType, torch.F16) }
 
 func (o *Options) gradDType() torch.DType { return cmp.Or(o.GradDType, o.dtype()) }
 
-// weight returns the placement of the weight.
+// weight returns the placement of the weight: the option Weight, or Spread if there is
+// none.
 func (o *Options) weight() torch.DPPolicy { return *cmp.Or(o.Weight, &Spread) }
 
 // grid returns the placement of the result in which each PE stores the elements that it

@@ -123,9 +123,9 @@ func (p *exchange) joinParts(a axis, list stack) (*torch.Tensor, error) {
 	return y, copyMatrix(p.r, p.who, a.join(list), stack{y}.blocks())
 }
 
-// fillAndReduce calls fill to compute the rank's addend, and sums the addends of the tensor
-// parallel group into y: the whole sum or, with scatter, the rank's rows of it. With
-// scatter the addend is a stack of tensors like y, one for each rank.
+// fillAndReduce calls fill to compute the rank's addend, and sums the addends of the ranks
+// of group g into y. Without scatter, y gets the whole sum. With scatter, y gets the rank's
+// rows of the sum, and the addend is a stack of tensors like y, one for each rank.
 func fillAndReduce(r *torch.Rank, g *dist.Group, y *torch.Tensor, scatter bool, fill func(addend stack) error) error {
 	size := g.Size()
 	if !scatter || size == 1 {

@@ -84,8 +84,8 @@ func layoutBoxes(r *torch.Rank, shape torch.Shape, on torch.DPPolicy) (list []bo
 	return list
 }
 
-// boxOf returns the box of a shard in its tensor, seen as a matrix. Axes between the first
-// and the last are never divided.
+// boxOf returns the box that shard s covers in its tensor, seen as a matrix. Axes between
+// the first and the last are never divided.
 func boxOf(r *torch.Rank, s torch.Shard) box {
 	last := len(s.Extent) - 1
 	between := elems(s.Extent[1:last])

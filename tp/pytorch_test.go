@@ -24,8 +24,8 @@ type recordedLayers struct {
 	}
 }
 
-// readRecordedLayers reads the results and gradients that PyTorch computed from the test
-// data of package torch.
+// readRecordedLayers reads the recorded layers from pytorch.json, which is test data of
+// package torch.
 func readRecordedLayers(t *testing.T) recordedLayers {
 	t.Helper()
 	text, err := os.ReadFile("../torch/testdata/pytorch.json")

@@ -75,8 +75,9 @@ func (l *RowParallelLinear) Forward(x *torch.Tensor) (y, bias *torch.Tensor, err
 	return l.forwardResult(y, err)
 }
 
-// checkInput returns an error unless x has the given number of columns. If x has the
-// columns that the other value of InputIsParallel requires, the error names this option.
+// checkInput returns an error unless x has the given number of columns. If x has the number
+// of columns that the opposite value of InputIsParallel requires, the error names this
+// option.
 func (l *RowParallelLinear) checkInput(x *torch.Tensor, cols int) error {
 	err := l.check(x, cols)
 	shape, mine := x.Shape(), l.InFeaturesPerPartition()

@@ -112,8 +112,9 @@ func (r *rowwise) launch(step string, use launchOperands, do func(b *band)) erro
 	return err
 }
 
-// GELU returns a new tensor like x with x·Φ(x) for each element, approximated with tanh:
-// 0.5·x·(1 + tanh(√(2/π)·(x + 0.044715·x³))). It is computed in f32 and rounded once.
+// GELU returns a new tensor with x·Φ(x) for each element x, approximated with tanh:
+// 0.5·x·(1 + tanh(√(2/π)·(x + 0.044715·x³))). It is computed in f32 and rounded once. The
+// result has the shape, dtype and placement of x.
 func GELU(r *torch.Rank, name string, x *torch.Tensor) (*torch.Tensor, error) {
 	return mapElements(r, name, func(in []tl.Tile) tl.Tile {
 		v := toF32(in[0])
@@ -156,7 +157,8 @@ func gatedColumns(r *torch.Rank, weight torch.DPPolicy, first, half, out int) (c
 	return columns
 }
 
-// Add returns the elementwise sum of x and y: a new tensor like x.
+// Add returns the elementwise sum of x and y as a new tensor with the shape, dtype and
+// placement of x.
 func Add(r *torch.Rank, name string, x, y *torch.Tensor) (*torch.Tensor, error) {
 	return mapElements(r, name, addTiles, x, y)
 }

@@ -113,10 +113,10 @@ func (n *Network) sharers() (most int) {
 	return min(each, most*n.Lanes)
 }
 
-// CheckSettings returns an error unless the algorithm of the settings fits on PEs, one for
-// each rank, with queues q. The algorithm fits if the smallest messages of one of its
-// collectives fit. For auto, at least one of all algorithms must fit. The plans of later
-// collectives may need more memory.
+// CheckSettings returns an error unless the algorithm of the settings fits on the given
+// PEs, one for each rank, with queues q. The algorithm fits if the smallest messages of one
+// of its collectives fit. For auto, at least one algorithm must fit. Collectives with
+// larger messages may need more memory.
 func CheckSettings(s ccl.Settings, g *topology.Graph, pes []int, q topology.IPCQ) error {
 	n := &Network{g: g, pes: pes, queues: q, Lanes: 1}
 	layout := ccl.NewLayout(g, pes)

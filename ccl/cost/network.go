@@ -100,9 +100,9 @@ func (n *Network) slots() topology.Kind {
 	return topology.KindTCM
 }
 
-// Alpha computes how long a message takes between two ranks if no other message is in
-// flight: from the call of Send, or of Put and Notify, until the receiver can use the
-// message.
+// Alpha computes how long a message of the given size takes between two ranks if no other
+// message is in flight. The time counts from the call of Send, or of Put and Notify, until
+// the receiver can use the message.
 func (n *Network) Alpha(from, to int, bytes int64) simtime.Time {
 	s := &n.g.Spec().PE
 	kind := n.slots()

@@ -69,7 +69,7 @@ func count(f ccl.Phase) simtime.Time { return simtime.Time(f.Steps * f.Messages)
 // steps computes the terms of the cost for one segment:
 //
 //   - first: the time of a segment by itself, with one message in each step.
-//   - slowest: the longest time of a message, behind all others that go to the same rank in
+//   - slowest: the longest time of a message that waits for all others to the same rank in
 //     a step.
 //   - slots: the time for which the slots of the busiest queue are in use.
 //   - waits: the time for which the slots of all queues are in use, if some step has more
@@ -78,7 +78,8 @@ func count(f ccl.Phase) simtime.Time { return simtime.Time(f.Steps * f.Messages)
 //
 // A block moves over slow links and fast links in turn, so a step takes the mean of all
 // ranks. If there are several flows, a rank that waits for one of them delays the others.
-// Then a step is nearer to the slowest rank, and slots are in use for longer.
+// Then the time of a step is nearer to that of the slowest rank, and slots are in use for
+// longer.
 func (c *pipeline) steps() (first, slowest, slots, waits, flights simtime.Time) {
 	mean, worst := make([]simtime.Time, len(c.phases)), make([]simtime.Time, len(c.phases))
 	ranks := simtime.Time(0)
