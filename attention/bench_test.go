@@ -7,7 +7,8 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// BenchmarkPrefill runs 1,024 tokens of 8 query heads over a cube, without values.
+// BenchmarkPrefill measures the simulation of a prefill: 1,024 tokens and 8 query heads on
+// the PEs of one cube. No values are computed.
 func BenchmarkPrefill(b *testing.B) {
 	r := newContext(b, torch.Options{NoData: true})
 	for b.Loop() {
@@ -15,8 +16,8 @@ func BenchmarkPrefill(b *testing.B) {
 	}
 }
 
-// BenchmarkDecode runs a token of 8 query heads with a context of 8,192 tokens over a cube,
-// without values.
+// BenchmarkDecode measures the simulation of a decode: one token and 8 query heads, with a
+// context of 8,192 tokens, on the PEs of one cube. No values are computed.
 func BenchmarkDecode(b *testing.B) {
 	r := newContext(b, torch.Options{NoData: true})
 	for b.Loop() {

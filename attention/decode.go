@@ -11,9 +11,10 @@ import (
 // context, including the last tokens, are divided over the holders of a mesh along the
 // sequence. A token sees itself and the tokens before it.
 //
-// Every holder computes the state of all queries with its own keys. Then the states of each
-// row are merged from both ends to the middle column, and the states of the middle column
-// from both ends to the middle place. The PE there, the root of its lane, has the result.
+// Every holder computes the running softmax (Running) of all queries over its own keys.
+// These softmax states are then merged: along each row of the mesh from both ends to the
+// middle column, and along the middle column from both ends to the middle place. The PE at
+// the middle place is the root of its lane and has the result.
 type Decode struct {
 	Mesh    Mesh
 	Heads   Heads
@@ -21,10 +22,10 @@ type Decode struct {
 	Tokens  int // number of tokens with queries, the last of the context
 }
 
-// Launch computes out from q, k and v. q is [Tokens Query·Dim] with the placement
-// Mesh.Copies. k and v are [Context KV·Dim], rearranged by Heads.Spread for the lanes, with
-// the placement Mesh.Rows. out is [lanes·Tokens Query·Dim/lanes], lane by lane, with
-// the placement torch.On(Mesh.Roots()...).
+// Launch starts the kernel that computes out from q, k and v. q is [Tokens Query·Dim] with
+// the placement Mesh.Copies. k and v are [Context KV·Dim], rearranged by Heads.Spread for
+// the lanes, with the placement Mesh.Rows. out is [lanes·Tokens Query·Dim/lanes], lane by
+// lane, with the placement torch.On(Mesh.Roots()...).
 func (d Decode) Launch(r *torch.Rank, q, k, v, out *torch.Tensor) (*torch.Launched, error) {
 	l, err := d.launch(r, []*torch.Tensor{q, k, v}, out)
 	if err != nil {
@@ -33,8 +34,9 @@ func (d Decode) Launch(r *torch.Rank, q, k, v, out *torch.Tensor) (*torch.Launch
 	return r.Launch("attention_decode", l.kernel, q, k, v, out, torch.PEs(d.Mesh.PEs()...), torch.Neighbors(d.Mesh.Connections()))
 }
 
-// LaunchLocal runs only the first half of Launch, so that it can be measured separately. It
-// writes states, a vector of f32 with StateElems elements on each of Mesh.PEs.
+// LaunchLocal runs only the first half of Launch, so that it can be measured separately:
+// every holder computes softmax states over its own keys. It writes them to states, a
+// vector of f32 with StateElems elements on each of Mesh.PEs.
 func (d Decode) LaunchLocal(r *torch.Rank, q, k, v, states *torch.Tensor) (*torch.Launched, error) {
 	l, err := d.launch(r, []*torch.Tensor{q, k, v}, nil)
 	if err != nil {
@@ -43,8 +45,8 @@ func (d Decode) LaunchLocal(r *torch.Rank, q, k, v, states *torch.Tensor) (*torc
 	return r.Launch("attention_local", l.localKernel, q, k, v, states, torch.PEs(d.Mesh.PEs()...))
 }
 
-// LaunchMerge runs the second half of Launch: it computes out from the states that
-// LaunchLocal wrote.
+// LaunchMerge runs the second half of Launch: it merges the softmax states that LaunchLocal
+// wrote, and writes the result to out.
 func (d Decode) LaunchMerge(r *torch.Rank, states, out *torch.Tensor) (*torch.Launched, error) {
 	l, err := d.launch(r, nil, out)
 	if err != nil {
@@ -53,13 +55,13 @@ func (d Decode) LaunchMerge(r *torch.Rank, states, out *torch.Tensor) (*torch.La
 	return r.Launch("attention_merge", l.mergeKernel, states, out, torch.PEs(d.Mesh.PEs()...), torch.Neighbors(d.Mesh.Connections()))
 }
 
-// StateElems returns the number of f32 elements in the states of one PE.
+// StateElems returns the number of f32 elements in the softmax states of one PE.
 func (d Decode) StateElems() int {
 	return d.Heads.Query / len(d.Mesh.Lanes) * d.Tokens * (d.Heads.Dim + 2)
 }
 
-// launch prepares a launch and checks the placement of its tensors. in is q, k and v, or
-// nil for LaunchMerge. out is nil for LaunchLocal.
+// launch prepares a launch and checks the placement of its tensors. in holds q, k and v, or
+// is nil for LaunchMerge. out is nil for LaunchLocal.
 func (d Decode) launch(r *torch.Rank, in []*torch.Tensor, out *torch.Tensor) (*decode, error) {
 	layer, err := newLayer(r, d.Mesh, d.Heads, d.Context, append(in, out)[0].DType())
 	if err != nil {
@@ -81,13 +83,13 @@ func (d Decode) launch(r *torch.Rank, in []*torch.Tensor, out *torch.Tensor) (*d
 	return l, err
 }
 
-// decode is a launch of a Decode.
+// decode holds the sizes that the kernels of one launch of a Decode use.
 type decode struct {
 	layer
 	queries int // number of tokens with queries
 }
 
-// checkResult checks that out has a shard on the root of each lane, and no other.
+// checkResult returns an error unless out has exactly one shard on the root of each lane.
 func (d *decode) checkResult(out *torch.Tensor) error {
 	roots := d.mesh.Roots()
 	want := torch.Shape{len(roots) * d.queries, d.queryCols() / len(roots)}
@@ -106,9 +108,10 @@ func (d *decode) checkResult(out *torch.Tensor) error {
 // block.
 const loadAhead = 1
 
-// chooseSizes chooses the sizes of chunks and blocks so that tiles take at most 3/4 of TCM:
-// the queries and states of all heads, and the tiles of the steps between the load of a
-// block of values and its use at the end of the pipeline.
+// chooseSizes chooses the number of queries in a chunk and the number of keys in a block,
+// so that tiles take at most 3/4 of TCM. Tiles are the queries and softmax states of all
+// heads, and the tiles of the steps between the load of a block of values and its use at
+// the end of the pipeline.
 func (d *decode) chooseSizes() error {
 	d.chunkTokens = min(d.chunkTokens, d.queries)
 	need := func() int {
@@ -129,14 +132,16 @@ func (d *decode) forEachChunk(f func(first, n int)) {
 	}
 }
 
-// kernel computes the states and merges them, chunk by chunk.
+// kernel runs a decode on one PE: it computes the softmax states and merges them, chunk by
+// chunk of queries.
 func (d *decode) kernel(t *tl.PE, q, k, v, out tl.Ptr) {
 	d.forEachChunk(func(first, n int) {
 		d.mergeStates(t, d.computeStates(t, q, k, v, first, n), out, first, n)
 	})
 }
 
-// localKernel computes the states and stores them, chunk by chunk and head by head.
+// localKernel computes the softmax states on one PE and stores them in memory, chunk by
+// chunk of queries and head by head.
 func (d *decode) localKernel(t *tl.PE, q, k, v, states tl.Ptr) {
 	at := 0
 	d.forEachChunk(func(first, n int) {
@@ -148,7 +153,8 @@ func (d *decode) localKernel(t *tl.PE, q, k, v, states tl.Ptr) {
 	})
 }
 
-// mergeKernel merges the states that localKernel stored.
+// mergeKernel merges the softmax states that localKernel stored. The root of each lane
+// writes the result to out.
 func (d *decode) mergeKernel(t *tl.PE, states, out tl.Ptr) {
 	at := 0
 	d.forEachChunk(func(first, n int) {
@@ -161,8 +167,9 @@ func (d *decode) mergeKernel(t *tl.PE, states, out tl.Ptr) {
 	})
 }
 
-// computeStates returns the state of n queries with the keys of this holder, for each KV
-// head. The query heads of a KV head are rows of one tile.
+// computeStates returns one softmax state per KV head: the state of n queries, beginning
+// with query first, over the keys of this holder. The query heads that share a KV head are
+// rows of one tile.
 func (d *decode) computeStates(t *tl.PE, q, k, v tl.Ptr, first, n int) []*Running {
 	type block struct{ head, key, keys int }
 	var blocks []block
@@ -193,13 +200,14 @@ func (d *decode) computeStates(t *tl.PE, q, k, v tl.Ptr, first, n int) []*Runnin
 	return states
 }
 
-// mask returns which keys of a holder the queries see, for a block that begins at key and
-// a chunk that begins at query first.
+// mask returns which keys a chunk of queries sees in a block of keys of a holder. The block
+// begins at key, and the chunk begins at query first.
 func (d *decode) mask(place, key, first int) Mask {
 	return Causal(d.tokens-d.queries+first-(place*d.tokensPerHolder+key), d.group)
 }
 
-// mergeStates merges the states of n queries over the mesh. The root writes the result.
+// mergeStates merges the softmax states of n queries over the mesh. The root writes the
+// attention of these queries to out.
 func (d *decode) mergeStates(t *tl.PE, states []*Running, out tl.Ptr, first, n int) {
 	place := t.Rank() % d.places()
 	from, to := d.mergePorts(place)

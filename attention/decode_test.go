@@ -10,6 +10,7 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
+// TestDecode compares the results of Decode with the reference on meshes of several shapes.
 func TestDecode(t *testing.T) {
 	for _, size := range meshes {
 		for _, dtype := range []tl.DType{tl.F16, tl.F32} {
@@ -22,7 +23,8 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// TestDecodeRandom checks values for random meshes, contexts and heads, with short queues.
+// TestDecodeRandom compares the results of Decode with the reference for random meshes,
+// contexts and heads, with short queues.
 func TestDecodeRandom(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		slots := rapid.SampledFrom([]string{"1", "4"}).Draw(r, "slots")
@@ -38,6 +40,8 @@ func TestDecodeRandom(t *testing.T) {
 	})
 }
 
+// TestDecodeOverCubes compares the results of Decode with the reference if the heads are
+// divided over the PEs of cubes.
 func TestDecodeOverCubes(t *testing.T) {
 	for _, h := range []Heads{{8, 1, 16}, {16, 2, 16}, {8, 8, 16}, {6, 3, 16}} {
 		r := newContext(t, torch.Options{Race: true})
@@ -45,14 +49,16 @@ func TestDecodeOverCubes(t *testing.T) {
 	}
 }
 
-// TestDecodeSmallTCM checks a shard that is larger than TCM and is read block by block, and
-// new tokens whose states do not fit into TCM at once.
+// TestDecodeSmallTCM checks a decode whose shard of keys is larger than TCM and is read
+// block by block. It also has so many new tokens that their softmax states do not fit into
+// TCM at once.
 func TestDecodeSmallTCM(t *testing.T) {
 	r := newContext(t, torch.Options{Race: true}, "pe.tcm.size=64 KiB", "pe.ipcq.slot_size=512 B") // a shard has 75 KiB
 	runDecode(t, r, Decode{Mesh: onPEs(2, 2), Heads: Heads{4, 2, 64}, Context: 600, Tokens: 10}, tl.F16)
 }
 
-// TestMergePorts checks through which port each place of a 4×3 mesh sends its state:
+// TestMergePorts checks through which port each place of a 4×3 mesh sends its softmax
+// state:
 //
 //	0 1  2  3     east  east  south west
 //	4 5  6  7     east  east  -     west
@@ -77,6 +83,8 @@ func TestMergePorts(t *testing.T) {
 	}
 }
 
+// TestMeshShapes checks the sizes and the PEs of the meshes that OfCube and OfSIP return,
+// and the connections of a 2×2 mesh.
 func TestMeshShapes(t *testing.T) {
 	r := newContext(t, torch.Options{NoData: true})
 	// Corners NW, NE, SW and SE have two PEs each; the first is at the outer side.

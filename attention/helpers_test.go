@@ -11,7 +11,8 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// numbers returns n numbers between -2 and 2 that f16 represents exactly.
+// numbers returns n numbers between -2 and 2 that f16 represents exactly. Different steps
+// give different numbers.
 func numbers(n, step int) []float32 {
 	x := make([]float32, n)
 	for i := range x {
@@ -20,8 +21,8 @@ func numbers(n, step int) []float32 {
 	return x
 }
 
-// newContext returns the first rank of a context with the default topology, changed by
-// sets.
+// newContext returns the first rank of a context with the default topology, changed by the
+// settings sets.
 func newContext(t testing.TB, o torch.Options, sets ...string) *torch.Rank {
 	t.Helper()
 	spec, err := topology.Load(t.Context(), "default", sets...)
@@ -40,7 +41,7 @@ func newContext(t testing.TB, o torch.Options, sets ...string) *torch.Rank {
 	return r
 }
 
-// onPEs returns a mesh of the first PEs of the system.
+// onPEs returns a mesh of w × h holders on the first PEs of the system, with one lane.
 func onPEs(w, h int) Mesh {
 	pes := make([]int, w*h)
 	for i := range pes {
@@ -60,7 +61,7 @@ func newOperands(h Heads, queries, keys int, dtype tl.DType) *operands {
 	return &operands{h, dtype, numbers(queries*h.Query*h.Dim, 7), numbers(keys*h.KV*h.Dim, 11), numbers(keys*h.KV*h.Dim, 13)}
 }
 
-// reference computes the attention of each query i with the keys up to i + offset.
+// reference computes the attention of all queries. Query i sees the keys up to i + offset.
 func (o *operands) reference(offset int) *dense.Matrix {
 	matrix := func(x []float32, heads int) *dense.Matrix {
 		return dense.New(len(x)/(heads*o.heads.Dim), heads*o.heads.Dim, x, o.dtype)
@@ -76,7 +77,8 @@ func (o *operands) reference(offset int) *dense.Matrix {
 	return dense.Beside(all...)
 }
 
-// tensors creates Q, K and V with the placements that a mesh needs.
+// tensors creates the tensors of Q, K and V. Q has the placement queries; K and V have the
+// placement that kernels on mesh m need.
 func (o *operands) tensors(r *torch.Rank, m Mesh, queries torch.Placement) (q, k, v *torch.Tensor) {
 	lanes := len(m.Lanes)
 	matrix := func(x []float32, heads int, on torch.Placement) *torch.Tensor {
@@ -86,7 +88,8 @@ func (o *operands) tensors(r *torch.Rank, m Mesh, queries torch.Placement) (q, k
 	return matrix(o.q, o.heads.Query, queries), matrix(o.heads.Spread(o.k, lanes), spread, m.Rows()), matrix(o.heads.Spread(o.v, lanes), spread, m.Rows())
 }
 
-// compare compares a tensor with its reference and checks that the run had no races.
+// compare fails the test unless x is within the tolerances of want and the run had no
+// races.
 func compare(t testing.TB, self *torch.Rank, what string, x *torch.Tensor, want *dense.Matrix) {
 	t.Helper()
 	torch.OK(self.CheckWithin(what, x, want.V, want.Tolerances()))
@@ -107,7 +110,7 @@ func compare(t testing.TB, self *torch.Rank, what string, x *torch.Tensor, want 
 	}
 }
 
-// runPrefill runs a prefill and compares every element with the reference.
+// runPrefill runs a prefill and compares every element of its result with the reference.
 func runPrefill(t testing.TB, r *torch.Rank, p Prefill, dtype tl.DType) *torch.Launched {
 	t.Helper()
 	what := fmt.Sprintf("%v of %v, %d tokens %v, causal %v", p.Mesh, p.Heads, p.Tokens, dtype, p.Causal)
@@ -132,8 +135,8 @@ func runPrefill(t testing.TB, r *torch.Rank, p Prefill, dtype tl.DType) *torch.L
 	return l
 }
 
-// splitByLane rearranges a matrix as the roots of a mesh hold it: the columns of each lane,
-// one lane after another.
+// splitByLane rearranges matrix m as the roots of a mesh hold it: first the columns of lane
+// 0, then those of lane 1, and so on.
 func splitByLane(m *dense.Matrix, lanes int) *dense.Matrix {
 	cols := m.Cols / lanes
 	out := &dense.Matrix{Rows: lanes * m.Rows, Cols: cols}
@@ -144,8 +147,8 @@ func splitByLane(m *dense.Matrix, lanes int) *dense.Matrix {
 	return out
 }
 
-// runDecode runs a decode, in one launch and in two, and compares every element with the
-// reference.
+// runDecode runs a decode twice, in one launch and in two launches, and compares every
+// element of both results with the reference.
 func runDecode(t testing.TB, r *torch.Rank, d Decode, dtype tl.DType) *torch.Launched {
 	t.Helper()
 	what := fmt.Sprintf("%v of %v, %d of %d tokens %v", d.Mesh, d.Heads, d.Tokens, d.Context, dtype)

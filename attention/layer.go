@@ -34,6 +34,8 @@ const blockKeys = 128
 // tileRows is the approximate number of rows in a tile of queries.
 const tileRows = 64
 
+// newLayer divides the given number of tokens over the holders of mesh m, and the heads
+// over its lanes. It returns an error if that is impossible.
 func newLayer(r *torch.Rank, m Mesh, h Heads, tokens int, dtype tl.DType) (layer, error) {
 	if err := m.check(); err != nil {
 		return layer{}, err
@@ -61,9 +63,10 @@ func newLayer(r *torch.Rank, m Mesh, h Heads, tokens int, dtype tl.DType) (layer
 	return l, nil
 }
 
-// checkPlacement checks that x has the given shape and the placement that kernels expect.
-// Its columns are divided over the lanes. If cut is true, its rows are divided over the
-// holders; otherwise each holder has all rows.
+// checkPlacement returns an error unless x has the given shape and the placement that
+// kernels expect: its columns are divided over the lanes. If cut is true, its rows are
+// divided over the holders; otherwise each holder has all rows. name is the tensor's name
+// in the error.
 func (l *layer) checkPlacement(name string, x *torch.Tensor, rows, cols int, cut bool) error {
 	if want := (torch.Shape{rows, cols}); x.Shape().String() != want.String() || x.DType() != l.dtype {
 		return fmt.Errorf("attention: %s %v %v: want %v %v", name, x.DType(), x.Shape(), l.dtype, want)
@@ -94,8 +97,8 @@ func (l *layer) checkPlacement(name string, x *torch.Tensor, rows, cols int, cut
 	return nil
 }
 
-// checkCache checks the shape and placement of keys and values: one row per token, columns
-// arranged by Heads.Spread.
+// checkCache returns an error unless k and v have the shape and the placement that kernels
+// expect: one row per token, and columns arranged by Heads.Spread.
 func (l *layer) checkCache(k, v *torch.Tensor) error {
 	wide := len(l.mesh.Lanes) * l.kv * l.dim
 	if err := l.checkPlacement("keys, as Heads.Spread has them for the lanes,", k, l.tokens, wide, true); err != nil {
@@ -104,7 +107,8 @@ func (l *layer) checkCache(k, v *torch.Tensor) error {
 	return l.checkPlacement("values, as Heads.Spread has them for the lanes,", v, l.tokens, wide, true)
 }
 
-// store writes the attention of n tokens for one KV head and frees the state r.
+// store writes the attention of n tokens for one KV head to memory at `to`, and frees the
+// softmax state r.
 func (l *layer) store(to tl.Ptr, r *Running, n int) {
 	x := r.Out()
 	if l.dtype != tl.F32 {
@@ -114,11 +118,13 @@ func (l *layer) store(to tl.Ptr, r *Running, n int) {
 	r.Free()
 }
 
-// queryCols returns the number of columns of queries and results.
+// queryCols returns the number of columns of the tensors with queries and results, over all
+// lanes.
 func (l *layer) queryCols() int { return len(l.mesh.Lanes) * l.kv * l.group * l.dim }
 
-// shrinkTiles halves the tiles of queries or of keys until need returns at most the given
-// number of bytes, or until the tiles cannot be halved.
+// shrinkTiles halves the tiles of queries or of keys until need, which computes the bytes
+// of TCM for the current sizes, returns at most `bytes`, or until the tiles cannot be
+// halved.
 func (l *layer) shrinkTiles(need func() int, bytes int) {
 	for need() > bytes && (l.chunkTokens > 1 || l.keysPerBlock > 1) {
 		if l.chunkTokens > 1 && l.chunkTokens*l.group >= l.keysPerBlock {
@@ -129,17 +135,19 @@ func (l *layer) shrinkTiles(need func() int, bytes int) {
 	}
 }
 
-// tokensAt returns the number of tokens of a holder.
+// tokensAt returns the number of tokens of the holder at a place of the mesh.
 func (l *layer) tokensAt(place int) int {
 	return max(0, min(l.tokensPerHolder, l.tokens-place*l.tokensPerHolder))
 }
 
-// stateBytes returns the number of bytes of TCM that a Running of the given rows takes.
+// stateBytes returns the number of bytes of TCM that a softmax state (Running) of the given
+// rows takes.
 func (l *layer) stateBytes(rows int) int { return rows*4*l.dim + 2*roundUp(4*rows) }
 
-// stepBytes returns the number of bytes of TCM that a step of the given rows and keys
-// takes: scores, mask, masked scores, exponents, exponentials and weights; the output
-// before and after the step; and tiles of one column.
+// stepBytes returns the number of bytes of TCM that one step takes: the computation of the
+// given rows of queries with a block of the given keys. It counts scores, mask, masked
+// scores, exponents, exponentials and weights; the output before and after the step; and
+// tiles of one column.
 func (l *layer) stepBytes(rows, keys int) int {
 	return rows*(keys*(4*4+1+l.dtype.Size())+2*4*l.dim) + 12*roundUp(4*rows)
 }
@@ -151,7 +159,8 @@ func roundUp(bytes int) int { return tl.CDiv(bytes, 256) * 256 }
 // size, in order; each group shares one of the KV heads. A head has Dim elements.
 type Heads struct{ Query, KV, Dim int }
 
-// Check returns an error if a number is not positive, or Query is not a multiple of KV.
+// Check returns an error if one of the numbers is not positive, or if Query is not a
+// multiple of KV.
 func (h Heads) Check() error {
 	if h.Query < 1 || h.KV < 1 || h.Dim < 1 || h.Query%h.KV != 0 {
 		return fmt.Errorf("%d query heads and %d KV heads of %d elements: the first has to be a multiple of the second", h.Query, h.KV, h.Dim)
@@ -159,7 +168,7 @@ func (h Heads) Check() error {
 	return nil
 }
 
-// Scale returns the factor of the scores, 1/√Dim.
+// Scale returns 1/√Dim, the factor by which scores are multiplied.
 func (h Heads) Scale() float64 { return 1 / math.Sqrt(float64(h.Dim)) }
 
 // Lanes returns the largest number of a holder's PEs that can share the heads evenly: each
@@ -173,8 +182,9 @@ func (h Heads) Lanes(pes int) int {
 	return 1
 }
 
-// Spread arranges the rows of K or V for a number of lanes. If several lanes share a KV
-// head, each of them gets a copy of the head: a row then has max(KV, lanes) heads.
+// Spread returns the rows of K or V arranged for the given number of lanes. If several
+// lanes share a KV head, each of them gets a copy of the head: a row then has max(KV,
+// lanes) heads.
 func (h Heads) Spread(rows []float32, lanes int) []float32 {
 	copies := max(1, lanes/h.KV)
 	spread := make([]float32, 0, len(rows)*copies)
@@ -199,14 +209,14 @@ type Mask struct {
 // position of the first key of the block.
 func Causal(offset, group int) Mask { return Mask{causal: true, offset: offset, group: group} }
 
-// Hides reports whether the mask hides all keys from all of the given number of rows, so
-// that the block can be skipped.
+// Hides reports whether the mask hides all keys of the block from each of the given number
+// of rows. The block can then be skipped.
 func (m Mask) Hides(rows int) bool { return m.causal && (rows-1)/m.group+m.offset < 0 }
 
-// hidesSome reports whether the mask hides one of the given number of keys from some row.
+// hidesSome reports whether the mask hides any of the given number of keys from any row.
 func (m Mask) hidesSome(keys int) bool { return m.causal && keys-1 > m.offset }
 
-// apply replaces the scores of hidden keys with -Inf.
+// apply returns the scores, with -Inf in place of the scores of hidden keys.
 func (m Mask) apply(t *tl.PE, scores tl.Tile) tl.Tile {
 	rows, keys := scores.Dim(0), scores.Dim(1)
 	if !m.hidesSome(keys) {

@@ -41,7 +41,8 @@ func OfCube(r *torch.Rank, sip, cube int) Mesh {
 	return Mesh{W: len(pes) / rows, H: rows, Lanes: [][]int{pes}}
 }
 
-// OfSIP returns the cubes of a SIP as a mesh that uses the first lanes PEs of each cube.
+// OfSIP returns the cubes of a SIP as a mesh whose holders are cubes. It uses the first PEs
+// of each cube, one for each of the given number of lanes.
 func OfSIP(r *torch.Rank, sip, lanes int) Mesh {
 	spec := r.Topology().Spec()
 	if lanes < 1 || lanes > spec.PEsPerCube() {
@@ -76,14 +77,15 @@ func (m Mesh) check() error {
 	return nil
 }
 
-// mustBeValid panics if check returns an error.
+// mustBeValid panics if check returns an error. op is the name of the operation in the
+// panic.
 func (m Mesh) mustBeValid(op string) {
 	if err := m.check(); err != nil {
 		panic(&torch.Error{Op: op, Err: err})
 	}
 }
 
-// Roots returns the PE in the middle of each lane.
+// Roots returns the root of each lane: the PE in the middle of the lane.
 func (m Mesh) Roots() (pes []int) {
 	m.mustBeValid("Roots")
 	for _, lane := range m.Lanes {
@@ -113,12 +115,13 @@ func (m Mesh) Connections() (table []torch.Connection) {
 // of the current device.
 func (m Mesh) Rows() torch.Placement { return m.place("Rows", torch.On, torch.RowWise) }
 
-// Copies returns a placement that gives every holder a copy of a matrix and divides the
-// columns over the lanes, as Rows does.
+// Copies returns a placement that gives every holder a copy of a matrix. Like Rows, it
+// divides the columns over the lanes.
 func (m Mesh) Copies() torch.Placement { return m.place("Copies", torch.OnEach, torch.Replicate) }
 
-// place returns the placement that lane builds from the PEs of the only lane. With several
-// lanes it returns a policy that divides over cubes and their PEs.
+// place returns a placement of a matrix on the mesh. With one lane, it is what the function
+// lane returns for the PEs of that lane. With several lanes, it is a policy that divides
+// the matrix over cubes by the split `cubes`, and its columns over the PEs of each cube.
 func (m Mesh) place(op string, lane func(pes ...int) torch.Placement, cubes torch.Split) torch.Placement {
 	m.mustBeValid(op)
 	if len(m.Lanes) == 1 {
@@ -129,7 +132,7 @@ func (m Mesh) place(op string, lane func(pes ...int) torch.Placement, cubes torc
 
 func (m Mesh) grid() grid { return grid{m.W, m.H} }
 
-// String returns the size, such as "4×2, 1 lane".
+// String returns the size of the mesh, such as "4×2, 1 lane".
 func (m Mesh) String() string {
 	if len(m.Lanes) == 1 {
 		return fmt.Sprintf("%d×%d, 1 lane", m.W, m.H)

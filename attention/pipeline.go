@@ -2,9 +2,10 @@ package attention
 
 import "github.com/kernbench/kernbench/tl"
 
-// step adds a block of keys to a state. Its methods are stages and run in the order in
-// which they are declared. Each stage updates its part of the state, so that the same stage
-// of the next step of this state may follow directly.
+// step is the computation that adds one block of keys to a softmax state (Running). Its
+// methods are the stages of the computation, and run in the order in which they are
+// declared. Each stage updates its part of the state, so that the same stage of the next
+// step of this state may follow directly.
 type step struct {
 	*Running
 	scores, v  tl.Tile // scores and values
@@ -26,8 +27,8 @@ func (x *step) maximum() {
 	x.m = x.scores.Max(1).Reshape(x.rows, 1)
 }
 
-// updateMaximum updates the running maximum and computes the factor that rescales the
-// earlier sums.
+// updateMaximum updates the running maximum of each row, and computes the factor by which
+// the earlier sums must be multiplied.
 func (x *step) updateMaximum() {
 	x.t.Assert(x.scale > 0, "attention: the scale is %v: it has to be positive", x.scale)
 	x.first = !x.initialized
@@ -43,13 +44,15 @@ func (x *step) updateMaximum() {
 	replace(&x.Running.m, m, x.first)
 }
 
-// exponents computes the scaled scores minus the running maximum.
+// exponents computes the arguments of the exponential: the scaled scores minus the running
+// maximum.
 func (x *step) exponents() { x.exponentials = x.scores.FMA(x.scale, x.base.Neg()) }
 
-// exp computes the exponentials.
+// exp computes the exponentials of the arguments.
 func (x *step) exp() { x.exponentials = x.exponentials.Exp() }
 
-// addToSum adds the exponentials to the rescaled running sum.
+// addToSum multiplies the running sum by the factor of updateMaximum and adds the
+// exponentials.
 func (x *step) addToSum() {
 	l := x.exponentials.Sum(1).Reshape(x.rows, 1)
 	if !x.first {
@@ -65,14 +68,15 @@ func (x *step) round() {
 	}
 }
 
-// rescale multiplies the weighted sum of the earlier values by the factor.
+// rescale multiplies the weighted sum of the earlier values by the factor of updateMaximum.
 func (x *step) rescale() {
 	if !x.first {
 		x.rescaled = x.o.Mul(x.shrink)
 	}
 }
 
-// addValues adds the values, weighted with the exponentials.
+// addValues adds the values of the block, weighted with the exponentials, to the weighted
+// sum. It ends the step.
 func (x *step) addValues() {
 	if x.first {
 		replace(&x.o, x.weights.Dot(x.v), true)
@@ -84,37 +88,38 @@ func (x *step) addValues() {
 	}
 }
 
-// Pipeline adds blocks of keys to states, several at a time. The results have the same bits
-// as those of Running.Add.
+// Pipeline adds blocks of keys to softmax states, several at a time. The results have the
+// same bits as those of Running.Add.
 //
 // Engines start commands and store results in program order. A command that needs the
 // result of the previous command waits until that result is stored and fetched. Therefore
-// the stages of two steps alternate, and the products of other steps follow the
-// exponentials directly: the MATH engine needs about as long for the exponentials as the
-// GEMM engine for the products.
+// the pipeline alternates the stages of two steps. It issues the products of further steps
+// directly after the exponentials, because the MATH engine needs about as long for the
+// exponentials as the GEMM engine for the products.
 type Pipeline struct {
 	scored        *step // its scores have been issued; nil if none
 	exponentiated *step // its exponentials have been issued; nil if none
 	weighted      *step // only addValues remains; nil if none
 }
 
-// Add does the same as r.Add, but delays some stages until the next three calls of Add, or
-// until Flush. Until then v must stay valid and r must not be used otherwise.
+// Add adds a block of keys to the state r, as r.Add does, but delays some stages until the
+// next three calls of Add, or until Flush. Until then v must stay valid and r must not be
+// used otherwise.
 func (p *Pipeline) Add(r *Running, q, k, v tl.Tile, scale float64, mask Mask) {
 	if !mask.Hides(r.rows) {
 		p.add(r.newStep(r.orientQueries(q), k, v, scale, mask))
 	}
 }
 
-// Flush runs all remaining stages.
+// Flush runs the remaining stages of all steps in the pipeline.
 func (p *Pipeline) Flush() {
 	for !p.empty() {
 		p.add(nil)
 	}
 }
 
-// add advances the steps in the pipeline and then puts x into it. The scores of x have been
-// issued. If x is nil, add only advances the others.
+// add advances every step in the pipeline, and then puts step x into the pipeline. The
+// scores of x have been issued. If x is nil, add only advances the steps in the pipeline.
 func (p *Pipeline) add(x *step) {
 	for _, stage := range []struct {
 		step *step

@@ -23,9 +23,9 @@ type Prefill struct {
 	ComputeFirst bool
 }
 
-// Launch computes out from q, k and v. q and out are [Tokens Query·Dim]. k and v are
-// [Tokens KV·Dim], rearranged by Heads.Spread for the lanes. All have the placement
-// Mesh.Rows.
+// Launch starts the kernel that computes out from q, k and v. q and out are [Tokens
+// Query·Dim]. k and v are [Tokens KV·Dim], rearranged by Heads.Spread for the lanes. All
+// have the placement Mesh.Rows.
 func (p Prefill) Launch(r *torch.Rank, q, k, v, out *torch.Tensor) (*torch.Launched, error) {
 	l, err := newLayer(r, p.Mesh, p.Heads, p.Tokens, q.DType())
 	if err != nil {
@@ -47,7 +47,7 @@ func (p Prefill) Launch(r *torch.Rank, q, k, v, out *torch.Tensor) (*torch.Launc
 	return r.Launch("attention_prefill", pass.kernel, q, k, v, out, torch.PEs(p.Mesh.PEs()...), torch.Neighbors(p.Mesh.Connections()))
 }
 
-// prefill is a launch of a Prefill.
+// prefill holds the sizes that the kernel of one launch of a Prefill uses.
 type prefill struct {
 	layer
 	causal, computeFirst bool
@@ -55,9 +55,9 @@ type prefill struct {
 	maxAhead             int // largest number of units to issue before waiting for receives
 }
 
-// chooseSizes chooses the sizes of blocks and tiles so that they fit in TCM. One block of
-// each holder, all of which may be present at once, may take 3/8 of TCM; so may steps.
-// Queries and their states get the rest.
+// chooseSizes chooses the sizes of blocks of keys and tiles of queries so that they fit in
+// TCM. One block of each holder, all of which may be present at once, may take 3/8 of TCM.
+// Steps may take another 3/8. Queries and their softmax states get the rest.
 func (p *prefill) chooseSizes() error {
 	row := p.dim * p.dtype.Size()
 	blocks := func() int { return p.places() * 2 * p.keysPerBlock * row }
@@ -80,8 +80,8 @@ func (p *prefill) chooseSizes() error {
 	return nil
 }
 
-// kernel runs the prefill on a PE, head by head. For each head it takes as many queries at
-// a time as fit in TCM, and computes them with all keys.
+// kernel runs the prefill on one PE, head by head. For each head it takes as many queries
+// at a time as fit in TCM, and computes their attention to all keys.
 func (p *prefill) kernel(t *tl.PE, q, k, v, out tl.Ptr) {
 	c := &prefillPE{prefill: p, t: t, place: t.Rank() % p.places()}
 	wide := p.group * p.dim
@@ -107,14 +107,16 @@ type prefillPE struct {
 	fence    fence
 }
 
-// queries is a chunk: the queries of some tokens in one tile, and their state.
+// queries is a chunk of queries: the queries of consecutive tokens in one tile, and their
+// softmax state.
 type queries struct {
 	first, n int // first token, counted within the holder, and number of tokens
 	tile     tl.Tile
 	*Running
 }
 
-// load loads chunks of queries into TCM, beginning with token first of the holder.
+// load loads as many chunks of queries into TCM as fit, beginning with token first of the
+// holder.
 func (c *prefillPE) load(q tl.Ptr, first int) {
 	c.queries = c.queries[:0]
 	for end := min(first+c.chunksAtOnce*c.chunkTokens, c.tokensAt(c.place)); first < end; first += c.chunkTokens {
@@ -124,7 +126,7 @@ func (c *prefillPE) load(q tl.Ptr, first int) {
 	}
 }
 
-// store writes the results of the queries in TCM and frees the queries.
+// store writes the attention of the queries in TCM to out and frees the queries.
 func (c *prefillPE) store(out tl.Ptr) {
 	c.pipeline.Flush()
 	for _, q := range c.queries {
@@ -133,15 +135,15 @@ func (c *prefillPE) store(out tl.Ptr) {
 	}
 }
 
-// block is a block of transposed keys and their values. It counts its uses: sends and
-// units.
+// block is a block of transposed keys and their values. It counts its outstanding uses,
+// which are sends and units.
 type block struct {
 	first int // first token
 	kt, v tl.Tile
 	uses  int // number of outstanding uses
 }
 
-// release ends a use. The last one frees the tiles.
+// release ends one use of the block. The last use frees the tiles.
 func (b *block) release() {
 	if b.uses--; b.uses == 0 {
 		b.kt.Free()
@@ -149,17 +151,19 @@ func (b *block) release() {
 	}
 }
 
-// keysInBlock returns the number of keys in the block of a holder that begins at key.
+// keysInBlock returns the number of keys in a block of the holder at a place. The block
+// begins at key, counted within the holder.
 func (p *prefill) keysInBlock(place, key int) int {
 	return max(0, min(p.keysPerBlock, p.tokensAt(place)-key))
 }
 
 // passBlocks passes one block of each holder through the mesh: the block that begins at
-// key. At every step all receives are posted before the sends, so that the sends of all
-// PEs complete even if queues are short. Then the PE computes. It computes about the same
-// number of units at each step, because blocks reach some places sooner than others and no
-// PE should wait for its neighbours. Some units are issued before the PE waits for the
-// receives.
+// key.
+//
+// At every step all receives are posted before the sends, so that the sends of all PEs
+// complete even if queues are short. Then the PE computes about the same number of units at
+// each step, because blocks reach some places sooner than others and no PE should wait for
+// its neighbours. Some of the units are issued before the PE waits for the receives.
 func (c *prefillPE) passBlocks(k, v tl.Ptr, key int) {
 	blocks := make([]*block, c.places())
 	if n := c.keysInBlock(c.place, key); n > 0 {
@@ -193,13 +197,14 @@ func (c *prefillPE) passBlocks(k, v tl.Ptr, key int) {
 	}
 }
 
-// receive is a posted receive of a block.
+// receive is a receive of a block that has been posted.
 type receive struct {
 	owner int // holder of the block
 	kt, v tl.Receive
 }
 
-// postReceives posts receives for the blocks that arrive at a step.
+// postReceives posts receives for the blocks that arrive at this PE at a step, and returns
+// them. The blocks begin at key.
 func (c *prefillPE) postReceives(step, key int) (list []receive) {
 	for _, port := range ports {
 		owner := c.incoming(c.place, port, step)
@@ -213,14 +218,15 @@ func (c *prefillPE) postReceives(step, key int) (list []receive) {
 	return list
 }
 
-// unit is the work for one chunk of queries and one block of keys that the queries see.
+// unit is a unit of work: one chunk of queries with one block of keys, of which the queries
+// see at least one.
 type unit struct {
 	*queries
 	*block
 	mask Mask
 }
 
-// mask returns which keys of the block that begins at token the queries see.
+// mask returns which keys the queries q see in the block that begins at the given token.
 func (c *prefillPE) mask(q *queries, token int) Mask {
 	if !c.causal {
 		return Mask{}
@@ -228,7 +234,8 @@ func (c *prefillPE) mask(q *queries, token int) Mask {
 	return Causal(c.place*c.tokensPerHolder+q.first-token, c.group)
 }
 
-// countUnits returns the number of units in the blocks of all holders that begin at key.
+// countUnits returns the number of units of this PE for the blocks of all holders that
+// begin at key.
 func (c *prefillPE) countUnits(key int) (n int) {
 	for owner := range c.places() {
 		for i := range c.queries {
@@ -241,9 +248,9 @@ func (c *prefillPE) countUnits(key int) (n int) {
 	return n
 }
 
-// addBlock returns the block of a holder that has arrived, and adds its units to todo. Each
-// later send and each unit is a use of the block. Queries that see no key of the block
-// make no unit.
+// addBlock returns a block of owner that has arrived, with transposed keys kt and values v,
+// and adds the units of the block to todo. Each later send and each unit is a use of the
+// block. A chunk of queries that sees no key of the block makes no unit.
 func (c *prefillPE) addBlock(owner, key int, kt, v tl.Tile) *block {
 	b := &block{owner*c.tokensPerHolder + key, kt.Pin(), v.Pin(), c.countSends(c.place, owner) + 1}
 	for i := range c.queries {
@@ -257,7 +264,7 @@ func (c *prefillPE) addBlock(owner, key int, kt, v tl.Tile) *block {
 	return b
 }
 
-// compute issues the arithmetic of the next n units and returns n.
+// compute issues the arithmetic of the next n units of todo, and returns n.
 func (c *prefillPE) compute(n int) int {
 	for _, u := range c.todo[:n] {
 		scores := u.tile.Dot(u.kt).Pin()

@@ -14,6 +14,8 @@ import (
 // meshes lists the columns and rows of the meshes on which values are compared.
 var meshes = [][2]int{{1, 1}, {1, 4}, {4, 1}, {2, 2}, {3, 2}, {4, 4}}
 
+// TestPrefill compares the results of Prefill with the reference on meshes of several
+// shapes.
 func TestPrefill(t *testing.T) {
 	for _, size := range meshes {
 		for _, dtype := range []tl.DType{tl.F16, tl.F32} {
@@ -26,8 +28,9 @@ func TestPrefill(t *testing.T) {
 	}
 }
 
-// TestPrefillRandom checks values for random meshes, tokens and heads. Queues are so short
-// that a message has many fragments; no run may deadlock.
+// TestPrefillRandom compares the results of Prefill with the reference for random meshes,
+// tokens and heads. Queues are so short that a message has many fragments. No run may
+// deadlock.
 func TestPrefillRandom(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		slots := rapid.SampledFrom([]string{"1", "4"}).Draw(r, "slots")
@@ -43,8 +46,9 @@ func TestPrefillRandom(t *testing.T) {
 	})
 }
 
-// TestPrefillOverCubes checks heads that are divided over the PEs of cubes: whole KV heads,
-// or parts of their groups of query heads.
+// TestPrefillOverCubes compares the results of Prefill with the reference if the heads are
+// divided over the PEs of cubes. A PE has whole KV heads, or a part of the query heads of
+// one KV head.
 func TestPrefillOverCubes(t *testing.T) {
 	for _, h := range []Heads{{8, 1, 16}, {16, 2, 16}, {8, 8, 16}, {16, 16, 8}, {6, 3, 16}, {5, 1, 16}} {
 		r := newContext(t, torch.Options{Race: true})
@@ -52,8 +56,8 @@ func TestPrefillOverCubes(t *testing.T) {
 	}
 }
 
-// TestPrefillSmallTCM checks shards that are larger than TCM: they pass block by block, and
-// queries are computed chunk by chunk.
+// TestPrefillSmallTCM checks a prefill whose shards are larger than TCM. Shards then pass
+// through the mesh block by block, and queries are computed chunk by chunk.
 func TestPrefillSmallTCM(t *testing.T) {
 	r := newContext(t, torch.Options{Race: true}, "pe.tcm.size=64 KiB", "pe.ipcq.slot_size=512 B")
 	p := Prefill{Mesh: onPEs(2, 1), Heads: Heads{1, 1, 128}, Tokens: 270, Causal: true}
@@ -92,8 +96,8 @@ func TestPrefillMessages(t *testing.T) {
 	}
 }
 
-// TestPassFirstIsFaster checks that it is faster to forward keys before computing with them
-// than after.
+// TestPassFirstIsFaster checks that a prefill is faster if a PE forwards keys before it
+// computes with them than if it forwards them afterwards.
 func TestPassFirstIsFaster(t *testing.T) {
 	crit := func(computeFirst bool) torch.Time {
 		r := newContext(t, torch.Options{NoData: true})
@@ -104,6 +108,7 @@ func TestPassFirstIsFaster(t *testing.T) {
 	}
 }
 
+// TestPrefillErrors checks the errors of Prefill for wrong heads, meshes and tensors.
 func TestPrefillErrors(t *testing.T) {
 	r := newContext(t, torch.Options{NoData: true})
 	x := torch.Must(r.Zeros(tl.F16, torch.Shape{8, 8}))
@@ -123,8 +128,9 @@ func TestPrefillErrors(t *testing.T) {
 	}
 }
 
-// TestPrefillByHand checks the time of one head of 16 tokens of 16 elements on one PE. Each
-// command waits for the one before it. Times are in ns, and the last column is the end:
+// TestPrefillByHand checks the time of a prefill with one head of 16 elements and 16 tokens
+// on one PE. Each command waits for the previous one. Times are in ns. The last column is
+// the time at which the command ends:
 //
 //	load of K: dispatch 3, scheduler 1, descriptor 4, 2 flits 12.51687   20.51687
 //	Trans: fetch 1, MATH 4, store 1                                      26.51687
@@ -148,8 +154,8 @@ func TestPrefillByHand(t *testing.T) {
 	}
 }
 
-// TestPlacementErrors checks that Launch refuses tensors with another placement than the
-// kernels expect.
+// TestPlacementErrors checks that Launch refuses tensors whose placement is not the one
+// that the kernels expect.
 func TestPlacementErrors(t *testing.T) {
 	r := newContext(t, torch.Options{NoData: true})
 	h := Heads{Query: 8, KV: 4, Dim: 8}

@@ -6,17 +6,20 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// grid is a mesh of w columns and h rows. Its places are numbered row by row from the
-// north. The shard of a place moves east and west along its row, and from every place of
-// that row north and south along the column.
+// grid computes how shards move through a mesh of w columns and h rows. A place is a
+// position in the mesh; places are numbered row by row from the north. The shard of a place
+// moves east and west along the row of the place. From every place of that row it also
+// moves north and south along the column.
 //
 // Each port carries at most one shard per step. At step s the shard that arrives from the
 // west or east is that of the place at distance s+1. From the north, the shards of the next
-// row arrive first, nearest column first, then the shards of the row beyond it, and so on;
-// the same holds for the south. At step s a place sends the shard that its neighbour
-// expects at this step. The place has received this shard at an earlier step: the k-th
-// nearest shard of its own row is at most k places away and has arrived after step k-1; a
-// shard of another row has arrived w steps earlier.
+// row arrive first, nearest column first, then the shards of the row beyond it, and so on.
+// The same holds for the south.
+//
+// At step s a place sends the shard that its neighbour expects at this step. The place has
+// received this shard at an earlier step. The k-th nearest shard of its own row is at most
+// k places away and has arrived after step k-1. A shard of another row has arrived w steps
+// earlier.
 type grid struct{ w, h int }
 
 // ports lists the ports of a place, in the order in which they are served.
@@ -27,7 +30,7 @@ type direction struct{ x, y int }
 
 var directions = [...]direction{tl.West: {x: -1}, tl.East: {x: 1}, tl.North: {y: -1}, tl.South: {y: 1}}
 
-// port returns the port in a direction, or AnyPort if there is none.
+// port returns the port that leads in direction w, or AnyPort if there is none.
 func (w direction) port() tl.Port {
 	for _, p := range ports {
 		if directions[p] == w {
@@ -37,7 +40,8 @@ func (w direction) port() tl.Port {
 	return tl.AnyPort
 }
 
-// opposite returns the port at the other end of a connection.
+// opposite returns the port of the neighbour that is connected with port p, such as East
+// for West.
 func opposite(p tl.Port) tl.Port { return direction{-directions[p].x, -directions[p].y}.port() }
 
 func (g grid) places() int { return g.w * g.h }
@@ -52,10 +56,11 @@ func (g grid) place(x, y int) int {
 	return y*g.w + x
 }
 
-// middle returns the place at which all states are merged.
+// middle returns the place in the middle of the mesh, at which all softmax states are
+// merged.
 func (g grid) middle() int { return g.place(g.w/2, g.h/2) }
 
-// neighbour returns the place at the other end of a port, or -1 if there is none.
+// neighbour returns the place to which port p of a place leads, or -1 if there is none.
 func (g grid) neighbour(place int, p tl.Port) int {
 	x, y := g.coordinates(place)
 	return g.place(x+directions[p].x, y+directions[p].y)
@@ -64,8 +69,8 @@ func (g grid) neighbour(place int, p tl.Port) int {
 // steps returns the number of steps until every place has received every shard.
 func (g grid) steps() int { return max(g.w-1, (g.h-1)*g.w) }
 
-// incoming returns the owner of the shard that arrives at a place through a port at a step,
-// or -1 if none arrives.
+// incoming returns the owner of the shard that arrives at a place through port p at a step,
+// or -1 if no shard arrives.
 func (g grid) incoming(place int, p tl.Port, step int) int {
 	x, y := g.coordinates(place)
 	to := directions[p]
@@ -75,8 +80,8 @@ func (g grid) incoming(place int, p tl.Port, step int) int {
 	return g.place(g.nearest(x, step%g.w), y+to.y*(1+step/g.w))
 }
 
-// outgoing returns the owner of the shard that a place sends through a port at a step, or
-// -1 if it sends none.
+// outgoing returns the owner of the shard that a place sends through port p at a step, or
+// -1 if it sends no shard.
 func (g grid) outgoing(place int, p tl.Port, step int) int {
 	next := g.neighbour(place, p)
 	if next < 0 {
@@ -122,9 +127,9 @@ func (g grid) entryPort(place, owner int) tl.Port {
 	return direction{x: cmp.Compare(ox, x)}.port()
 }
 
-// mergePorts returns the ports through which a place receives states, in the order in which
-// it merges them, and the port through which it sends the merged state towards the middle.
-// That port is AnyPort at the middle place.
+// mergePorts returns the ports through which a place receives softmax states, in the order
+// in which it merges them, and the port through which it sends the merged state towards the
+// middle. The second result is AnyPort at the middle place.
 func (g grid) mergePorts(place int) (from []tl.Port, to tl.Port) {
 	for _, p := range ports {
 		if next := g.neighbour(place, p); next >= 0 && g.portToMiddle(next) == opposite(p) {
@@ -151,7 +156,7 @@ type fence struct {
 	allocated bool   // scratch has been allocated
 }
 
-// wait waits for all commands issued so far.
+// wait waits until all commands that the PE has issued so far have ended.
 func (f *fence) wait(t *tl.PE) {
 	if !f.allocated {
 		f.scratch, f.allocated = t.Scratch(tl.Shape{1}, tl.F32), true

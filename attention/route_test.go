@@ -13,9 +13,9 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(rapidtest.Main(m)) }
 
-// checkRoutes checks that every place receives every other shard once, through the port
-// that entryPort returns. A place must send only shards that it has received at an earlier
-// step or that it owns, and as often as countSends returns.
+// checkRoutes checks that every place of g receives the shard of every other place once,
+// through the port that entryPort returns. A place must send only shards that it owns or
+// has received at an earlier step, and as often as countSends returns.
 func checkRoutes(t interface{ Fatalf(string, ...any) }, g grid) {
 	for place := range g.places() {
 		received, sent := make([]int, g.places()), make([]int, g.places())
@@ -57,14 +57,15 @@ func checkRoutes(t interface{ Fatalf(string, ...any) }, g grid) {
 	}
 }
 
+// TestRoutes runs checkRoutes on meshes of random sizes, up to 9×9.
 func TestRoutes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		checkRoutes(t, grid{rapid.IntRange(1, 9).Draw(t, "w"), rapid.IntRange(1, 9).Draw(t, "h")})
 	})
 }
 
-// TestIncoming checks in which order the shards of a 4×3 mesh arrive at the place in column
-// 1 of row 1:
+// TestIncoming checks in which order the shards of a 4×3 mesh arrive at place 5, which is
+// in column 1 of row 1:
 //
 //	0 1  2  3
 //	4 5  6  7

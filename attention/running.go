@@ -17,15 +17,16 @@ type Running struct {
 	m, l, o     tl.Tile // [rows 1], [rows 1], [rows d]
 }
 
-// New returns a state for the given rows of queries, with values of d elements.
+// New returns the state of a softmax that has seen no keys, for the given rows of queries
+// and values of d elements.
 func New(t *tl.PE, rows, d int) *Running { return &Running{t: t, rows: rows, d: d} }
 
 // lowest replaces the maximum of a row without keys, because -Inf minus -Inf is NaN.
 const lowest = -math.MaxFloat32
 
 // Add adds a block of keys and values to the state. q is [rows d], k and v are [keys d].
-// The scores are q·kᵀ times scale, which must be positive. With several blocks or states, a
-// Pipeline does the same in less time.
+// The scores are q·kᵀ times scale, which must be positive. With several blocks or states,
+// Pipeline.Add takes less time.
 func (r *Running) Add(q, k, v tl.Tile, scale float64, mask Mask) {
 	var p Pipeline
 	p.Add(r, q, k, v, scale, mask)
@@ -36,7 +37,8 @@ func (r *Running) Add(q, k, v tl.Tile, scale float64, mask Mask) {
 // This is less work if there are fewer rows than elements.
 func (r *Running) transposesQueries() bool { return r.rows < r.d }
 
-// orientQueries returns q, transposed if newStep needs it.
+// orientQueries returns q, transposed if transposesQueries reports true. newStep expects
+// its result.
 func (r *Running) orientQueries(q tl.Tile) tl.Tile {
 	if r.transposesQueries() {
 		return q.Trans()
@@ -44,7 +46,8 @@ func (r *Running) orientQueries(q tl.Tile) tl.Tile {
 	return q
 }
 
-// newStep issues the scores of q, which orientQueries returned, with a block of keys.
+// newStep issues the product of queries and keys, and returns the step that adds the block
+// of keys to the state. q is the result of orientQueries.
 func (r *Running) newStep(q, k, v tl.Tile, scale float64, mask Mask) *step {
 	x := &step{Running: r, v: v, scale: scale, mask: mask, transposed: r.transposesQueries()}
 	if x.transposed {
@@ -55,16 +58,16 @@ func (r *Running) newStep(q, k, v tl.Tile, scale float64, mask Mask) *step {
 	return x
 }
 
-// Step does the same as Add for scores that the caller has computed: [rows keys] in f32,
-// not multiplied by scale.
+// Step adds a block of values to the state, as Add does, for scores that the caller has
+// computed. The scores are [rows keys] in f32, not multiplied by scale.
 func (r *Running) Step(scores, v tl.Tile, scale float64, mask Mask) {
 	var p Pipeline
 	p.add(&step{Running: r, scores: scores, v: v, scale: scale, mask: mask})
 	p.Flush()
 }
 
-// Merge adds the keys that x has seen to the state, and frees x, which must have the same
-// number of rows. Merging a state without keys changes no bit.
+// Merge adds to the state all keys that state x has seen, and frees x. Both states must
+// have the same number of rows. Merging a state without keys changes no bit.
 func (r *Running) Merge(x *Running) {
 	switch {
 	case !x.initialized:
@@ -89,7 +92,7 @@ func (r *Running) Out() tl.Tile {
 	return r.o.Mul(r.t.Div(1, r.l.Maximum(0.5)))
 }
 
-// Send sends the state through a port. The other PE calls Receive.
+// Send sends the state through a port. The PE at the other end calls Receive.
 func (r *Running) Send(port tl.Port) {
 	r.initialize()
 	for _, x := range []tl.Tile{r.m, r.l, r.o} {
@@ -97,7 +100,8 @@ func (r *Running) Send(port tl.Port) {
 	}
 }
 
-// Receive receives a state of the given rows through a port.
+// Receive receives a state through a port. The state has the given rows, and values of d
+// elements.
 func Receive(t *tl.PE, port tl.Port, rows, d int) *Running {
 	r := New(t, rows, d)
 	m, l := t.Recv(port, tl.Shape{rows, 1}, tl.F32), t.Recv(port, tl.Shape{rows, 1}, tl.F32)
@@ -116,7 +120,8 @@ func (r *Running) Store(p tl.Ptr) {
 	r.t.Store(p.Add(r.rows*r.d+r.rows), r.l)
 }
 
-// Load loads a state of the given rows that Store has written.
+// Load loads a state that Store has written at p. The state has the given rows, and values
+// of d elements.
 func Load(t *tl.PE, p tl.Ptr, rows, d int) *Running {
 	r := New(t, rows, d)
 	o := t.Load(p, tl.Shape{rows, d}, tl.F32)
@@ -135,7 +140,8 @@ func (r *Running) Free() {
 	r.initialized = false
 }
 
-// initialize creates the tiles of a state that has none, for a state without keys.
+// initialize creates the tiles of a state that has no tiles yet, with the values of a state
+// that has seen no keys.
 func (r *Running) initialize() {
 	if r.initialized {
 		return
@@ -149,8 +155,8 @@ func (r *Running) set(m, l, o tl.Tile) {
 	r.m, r.l, r.o, r.initialized = m.Pin(), l.Pin(), o.Pin(), true
 }
 
-// replace replaces a tile of the state. It frees the old tile unless first is set, which
-// means that there is none.
+// replace replaces the tile `at` of a state with x. It frees the old tile, unless first is
+// set, which means that there is no old tile.
 func replace(at *tl.Tile, x tl.Tile, first bool) {
 	if !first {
 		at.Free()

@@ -9,8 +9,8 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// stateOf runs a kernel on one PE and returns its state of 2 rows of 2 elements: o, m and
-// l, followed by the attention.
+// stateOf runs a kernel on one PE and returns the elements of the state that the kernel
+// returns, which has 2 rows of 2 elements: o, m and l, followed by the attention.
 func stateOf(t *testing.T, kernel func(t *tl.PE, q, k, v tl.Tile) *Running) []float64 {
 	t.Helper()
 	self := newContext(t, torch.Options{})
@@ -39,7 +39,8 @@ var (
 
 func f32(x float64) float64 { return float64(float32(x)) }
 
-// TestRunning checks states with no keys, hidden keys and all keys, and merged states.
+// TestRunning checks the elements of states that have seen no keys, hidden keys or all
+// keys, and of merged states.
 func TestRunning(t *testing.T) {
 	quotient := func(s []float64) []float64 { // appends o times 1/l, as Out computes it
 		a, b := f32(1/s[6]), f32(1/s[7])
@@ -111,8 +112,8 @@ func TestRunning(t *testing.T) {
 	}
 }
 
-// TestScale checks that a negative scale is an error: with it the largest score would not
-// stay the largest.
+// TestScale checks that a negative scale is an error. With a negative scale the largest
+// score would not stay the largest.
 func TestScale(t *testing.T) {
 	r := newContext(t, torch.Options{NoData: true})
 	x := torch.Must(r.Zeros(tl.F32, torch.Shape{2, 2}))
@@ -125,7 +126,8 @@ func TestScale(t *testing.T) {
 	}
 }
 
-// TestMask compares masks of 3 keys with the definition.
+// TestMask checks that masks over 3 keys hide exactly the keys that the documentation of
+// Causal says.
 func TestMask(t *testing.T) {
 	const keys = 3
 	for group := 1; group <= 2; group++ {

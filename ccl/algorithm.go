@@ -41,8 +41,8 @@ type Neighbor struct {
 	Inbox    int // the index of this rank in the Neighbors of the peer
 }
 
-// withInboxes returns the neighbours of a rank with Inbox set. The argument neighbors
-// returns the neighbours of any rank, without Inbox.
+// withInboxes returns the neighbours of a rank with the field Inbox set. The argument
+// neighbors returns the neighbours of any rank without Inbox.
 func withInboxes(rank int, neighbors func(rank int) []Neighbor) []Neighbor {
 	list := neighbors(rank)
 	for i := range list {
@@ -57,8 +57,8 @@ const Auto = "auto"
 
 var algorithms []*Algorithm
 
-// Register adds an algorithm. It panics if the algorithm is incomplete, or if its name is
-// already registered.
+// Register adds an algorithm to the library and returns it. It panics if the algorithm is
+// incomplete, or if its name is already registered.
 func Register(a *Algorithm) *Algorithm {
 	switch {
 	case a.Name == "" || a.Summary == "" || len(a.Collectives) == 0 || a.Neighbors == nil || a.Kernel == nil:
@@ -71,9 +71,8 @@ func Register(a *Algorithm) *Algorithm {
 	return a
 }
 
-// builtin sets the kernel of an algorithm to run, and registers the algorithm. The kernel
-// handles groups of one rank by itself, so run is called only for groups of several ranks
-// and for SendRecv.
+// builtin registers algorithm a with a kernel that calls run. The kernel handles groups of
+// one rank by itself, so run is called only for groups of several ranks and for SendRecv.
 func builtin(a *Algorithm, run func(m *member)) *Algorithm {
 	a.Kernel = func(t *tl.PE, args *Args) {
 		m := &member{Args: args, Transport: *args.Connect(t, a.Neighbors, a.Inbox)}
@@ -89,12 +88,13 @@ func Algorithms(c Collective) []*Algorithm {
 	return slices.DeleteFunc(slices.Clone(algorithms), func(a *Algorithm) bool { return !a.Serves(c) })
 }
 
-// Names returns the names of all algorithms.
+// Names returns the names of all registered algorithms.
 func Names() []string {
 	return lists.Map(algorithms, func(a *Algorithm) string { return a.Name })
 }
 
-// Find returns the algorithm with a name if it performs a collective.
+// Find returns the algorithm with the given name. It returns an error if there is no such
+// algorithm, or if the algorithm does not perform collective c.
 func Find(name string, c Collective) (*Algorithm, error) {
 	var served []string
 	for _, a := range Algorithms(c) {
@@ -109,10 +109,10 @@ func Find(name string, c Collective) (*Algorithm, error) {
 	return nil, fmt.Errorf("no algorithm %q: of %v there are %s", name, c, strings.Join(served, ", "))
 }
 
-// Serves reports whether the algorithm performs a collective.
+// Serves reports whether the algorithm performs collective c.
 func (a *Algorithm) Serves(c Collective) bool { return slices.Contains(a.Collectives, c) }
 
-// Ports returns the maximum number of ports that a rank needs.
+// Ports returns the maximum number of ports that any rank of the plan needs.
 func (a *Algorithm) Ports(p *Plan) int {
 	most := 0
 	for rank := range p.Ranks {
@@ -122,8 +122,8 @@ func (a *Algorithm) Ports(p *Plan) int {
 }
 
 // CheckNeighbors returns an error if Neighbors lists a rank that does not exist. With
-// inboxes it also returns an error if the Inbox of a neighbour is not the index of the rank
-// in the neighbour's own list.
+// inboxes it also returns an error if a neighbour does not list the rank at the index that
+// the field Inbox gives.
 func (a *Algorithm) CheckNeighbors(p *Plan, inboxes bool) error {
 	lists := make([][]Neighbor, p.Ranks)
 	for rank := range lists {

@@ -9,7 +9,8 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// classic returns an experiment with common settings: f16, messages of 4 KiB, 4 slots.
+// classic returns an experiment that runs collective c with algorithm a: elements of f16,
+// messages of 4 KiB, and queues of 4 slots.
 func classic(a *Algorithm, c Collective, ranks int, counts ...int) experiment {
 	return experiment{
 		Plan: Plan{
@@ -20,7 +21,7 @@ func classic(a *Algorithm, c Collective, ranks int, counts ...int) experiment {
 	}
 }
 
-// every calls f for each algorithm with each collective that it performs.
+// every calls f for each pair of an algorithm and a collective that the algorithm performs.
 func every(f func(a *Algorithm, c Collective)) {
 	for _, c := range Collectives() {
 		for _, a := range Algorithms(c) {
@@ -29,6 +30,8 @@ func every(f func(a *Algorithm, c Collective)) {
 	}
 }
 
+// TestEveryAlgorithmDoesItsCollectives checks the values of each collective with each
+// algorithm, through queues and through inboxes.
 func TestEveryAlgorithmDoesItsCollectives(t *testing.T) {
 	every(func(a *Algorithm, c Collective) {
 		for _, ranks := range []int{1, 2, 3, 8} {
@@ -43,6 +46,7 @@ func TestEveryAlgorithmDoesItsCollectives(t *testing.T) {
 	})
 }
 
+// TestEveryReduction checks the values of each reduction with each algorithm.
 func TestEveryReduction(t *testing.T) {
 	every(func(a *Algorithm, c Collective) {
 		for _, r := range Reductions() {
@@ -61,7 +65,8 @@ func TestEveryReduction(t *testing.T) {
 	})
 }
 
-// TestLargeGroups checks groups of 200 ranks, most of which have empty blocks.
+// TestLargeGroups checks the values of collectives of 200 ranks, most of which have empty
+// blocks.
 func TestLargeGroups(t *testing.T) {
 	const ranks = 200
 	every(func(a *Algorithm, c Collective) {
@@ -105,8 +110,8 @@ func TestBarrierWaitsForEveryone(t *testing.T) {
 	}
 }
 
-// TestNeighborsNameEachOther checks that every neighbour of a rank lists the rank at the
-// index that Inbox says, and that no rank uses a port twice.
+// TestNeighborsNameEachOther checks that every neighbour of a rank lists that rank at the
+// index in the field Inbox, and that no rank uses a port twice.
 func TestNeighborsNameEachOther(t *testing.T) {
 	every(func(a *Algorithm, c Collective) {
 		for _, ranks := range []int{1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 100} {
@@ -129,8 +134,9 @@ func TestNeighborsNameEachOther(t *testing.T) {
 	})
 }
 
-// TestKernelsNeedFewTiles checks that a kernel needs only the slots of its queues and 32
-// tiles of the size of a message, for any amount of data and any number of ranks.
+// TestKernelsNeedFewTiles checks that a kernel runs if TCM holds only the slots of its
+// queues and 32 tiles of the size of a message, for any amount of data and any number of
+// ranks.
 func TestKernelsNeedFewTiles(t *testing.T) {
 	every(func(a *Algorithm, c Collective) {
 		for ranks, n := range map[int]int{9: 20_000, 33: 1000} {

@@ -18,7 +18,7 @@ type ringAllToAll struct {
 	group int // number of distances that travel together
 }
 
-// ringAllToAll runs an all-to-all on a ring.
+// ringAllToAll runs an all-to-all around the ring of all ranks.
 func (m *member) ringAllToAll() {
 	r := ringAllToAll{member: m, cut: newCut(m.Plan, m.Largest())}
 	if r.cut.pieces == 0 {
@@ -36,8 +36,8 @@ type relayPiece struct {
 	arrived  bool // the block has reached rank to
 }
 
-// piece returns the piece of an item that has travelled a number of hops. It is empty if
-// the block has arrived earlier.
+// piece returns the piece of a block that item `at` carries after the given number of hops.
+// The piece is empty if the block arrived at its destination earlier.
 func (r *ringAllToAll) piece(at item, hops int) relayPiece {
 	distance := at.segment/r.cut.segments*r.group + at.message/r.cut.pieces + 1
 	if distance >= r.Ranks || at.step >= distance {
@@ -49,6 +49,8 @@ func (r *ringAllToAll) piece(at item, hops int) relayPiece {
 	return p
 }
 
+// receive receives the piece of item `at` from the previous rank, unless the piece is
+// empty.
 func (r *ringAllToAll) receive(at item) (x tl.Tile) {
 	if p := r.piece(at, at.step+1); p.n > 0 {
 		x = r.Recv(tl.West, p.n)
@@ -56,6 +58,8 @@ func (r *ringAllToAll) receive(at item) (x tl.Tile) {
 	return x
 }
 
+// send sends the piece of item `at` to the next rank, unless the piece is empty: the rank's
+// own piece in the first step, and otherwise tile x, which the rank has just received.
 func (r *ringAllToAll) send(at item, x tl.Tile) {
 	p := r.piece(at, at.step)
 	if p.n == 0 {
@@ -67,6 +71,9 @@ func (r *ringAllToAll) send(at item, x tl.Tile) {
 	r.Send(tl.East, x)
 }
 
+// store stores tile x if its block is for this rank. In the first step it also copies a
+// piece of the block that the rank sends to itself. It never keeps a tile, so it reports
+// false.
 func (r *ringAllToAll) store(at item, x tl.Tile) bool {
 	if p := r.piece(at, at.step+1); p.n > 0 && p.arrived {
 		r.t.Store(r.Out(p.from).Add(p.at), x)
@@ -77,8 +84,9 @@ func (r *ringAllToAll) store(at item, x tl.Tile) bool {
 	return false
 }
 
-// copyPiece copies a piece of the block from a rank to itself. The block is copied piece by
-// piece, because a message is not visible before the stores that precede it have ended.
+// copyPiece copies one piece of the block that the rank sends to itself. The block is
+// copied piece by piece, because a message is not visible before the stores that precede it
+// have ended.
 func (m *member) copyPiece(c cut, at item) {
 	from, n := c.piece(m.Between(m.Rank, m.Rank), at.segment, at.message)
 	if n > 0 {
@@ -86,7 +94,8 @@ func (m *member) copyPiece(c cut, at item) {
 	}
 }
 
-// ringAllToAllInbox returns the number of elements on the busiest link of the ring.
+// ringAllToAllInbox returns the number of elements that the busiest link of the ring
+// carries. An inbox must hold that number of elements.
 func ringAllToAllInbox(p *Plan) int {
 	load := 0 // elements on the link into rank 0: all that go to lower ranks
 	for from := range p.Ranks {

@@ -9,14 +9,15 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// network returns the network between the ranks of an experiment.
+// network returns the network of the ranks of an experiment, for package cost.
 func network(t *testing.T, e *ccl.Experiment) *cost.Network {
 	g, pes := e.System(t)
 	return cost.NewNetwork(g, pes, g.Spec().PE.IPCQ)
 }
 
-// TestAutoIsNearTheOptimum checks that the algorithm that auto picks for large messages is
-// near the exact optimum of each fabric, in units of M/b (see
+// TestAutoIsNearTheOptimum checks that the algorithm that auto picks for a large all-reduce
+// takes at most a given multiple of the exact optimum of each fabric. The optimum is in
+// units of M/b: message size divided by the bandwidth of a link (see
 // TestBoundIsTheOptimumOfFabrics of ccl/bound). On a mesh, no algorithm with equal shares
 // is faster than a ring through all SIPs.
 func TestAutoIsNearTheOptimum(t *testing.T) {
@@ -50,8 +51,8 @@ var fabrics = []ccl.Fabric{
 	ccl.NewFabric("default", topology.Ring1D, 6, 1), ccl.NewFabric("default", topology.Torus2D, 2, 3), ccl.NewFabric("default", topology.Mesh2DNoWrap, 2, 3), ccl.NewFabric("default", topology.Ring1D, 2, 1),
 }
 
-// TestAutoIsNearTheBest checks that the algorithm that auto picks is at most 10 % slower
-// than the fastest.
+// TestAutoIsNearTheBest checks that the algorithm that auto picks takes at most 10 % longer
+// than the fastest algorithm.
 func TestAutoIsNearTheBest(t *testing.T) {
 	for _, on := range fabrics {
 		for _, bytes := range []int{64, 4 << 10, 32 << 10, 256 << 10} {
@@ -64,8 +65,8 @@ func TestAutoIsNearTheBest(t *testing.T) {
 	}
 }
 
-// compare runs an experiment with all algorithms, and compares the one that auto picks with
-// the fastest.
+// compare runs an experiment with every algorithm. It fails the test if the algorithm that
+// auto picks takes more than 10 % longer than the fastest.
 func compare(t *testing.T, e ccl.Experiment) {
 	t.Helper()
 	var best string

@@ -28,8 +28,8 @@ type blockFlow struct {
 	joinedFrom int
 }
 
-// blockSteps is the steps of a rank. Each step sends blocks to one rank and receives the
-// same number of blocks from another.
+// blockSteps describes the steps of a rank. Each step sends blocks to one rank and receives
+// the same number of blocks from one rank.
 type blockSteps interface {
 	steps() int
 	ports(step int) (to, from tl.Port)
@@ -57,10 +57,10 @@ func (f *blockFlow) messages(step int) int {
 	return f.blocks(step) * f.pieces
 }
 
-// gathers reports whether a step belongs to the all-gather.
+// gathers reports whether a step belongs to the all-gather, not to the reduce-scatter.
 func (f *blockFlow) gathers(step int) bool { return step >= f.reduces }
 
-// index returns the index, within its step, of the block that an item is part of.
+// index returns which block of its step item `at` is part of.
 func (f *blockFlow) index(at item) int {
 	if f.joined != nil {
 		return 0
@@ -68,8 +68,8 @@ func (f *blockFlow) index(at item) int {
 	return at.message / f.pieces
 }
 
-// message returns the elements of an item whose block belongs to a rank, and the key under
-// which they may be held.
+// message returns the elements that item `at` carries of the block of the given rank, and
+// the key under which a tile with these elements may be held in TCM.
 func (f *blockFlow) message(at item, rank int) (block, heldBlock) {
 	if f.joined != nil {
 		x, messages := f.joined(at.step, rank)
@@ -80,21 +80,21 @@ func (f *blockFlow) message(at item, rank int) (block, heldBlock) {
 	return x.slice(part(x.n, at.segment*f.pieces+key.piece, f.segments*f.pieces)), key
 }
 
-// receivedMessage returns the elements that the rank receives as an item, and the key under which
-// they may be held.
+// receivedMessage returns the elements that this rank receives in item `at`, and the key
+// under which a tile with these elements may be held in TCM.
 func (f *blockFlow) receivedMessage(at item) (block, heldBlock) {
 	return f.message(at, f.receivedOwner(at.step, f.index(at)))
 }
 
-// forwards reports whether block i that a step sends is block i that the previous step
-// received.
+// forwards reports whether the i-th block that a step sends is the i-th block that the
+// previous step received.
 func (f *blockFlow) forwards(step, i int) bool {
 	return step > 0 && step < f.steps() && !f.needsAll(step) &&
 		i < min(f.blocks(step-1), f.blocks(step)) && f.receivedOwner(step-1, i) == f.sentOwner(step, i)
 }
 
-// ownTile returns the rank's own value of elements that are to be reduced, and reports whether
-// that value was held in TCM.
+// ownTile returns this rank's own value of the elements x, which are to be combined with
+// those of other ranks. It reports whether the value was held in TCM under key.
 func (f *blockFlow) ownTile(at item, x block, key heldBlock) (tile tl.Tile, held bool) {
 	if tile, held = f.held[key]; held {
 		delete(f.held, key)
@@ -106,7 +106,7 @@ func (f *blockFlow) ownTile(at item, x block, key heldBlock) (tile tl.Tile, held
 	return f.addend(x.in, x.n), false
 }
 
-// hold keeps a tile in TCM for a later step.
+// hold pins a tile in TCM under a key, for a later step.
 func (f *blockFlow) hold(key heldBlock, tile tl.Tile) {
 	if f.held == nil {
 		f.held = map[heldBlock]tl.Tile{}
@@ -114,8 +114,8 @@ func (f *blockFlow) hold(key heldBlock, tile tl.Tile) {
 	f.held[key] = tile.Pin()
 }
 
-// receive receives an item. In the reduce-scatter it returns the item combined with the
-// rank's own value.
+// receive receives the message of item `at`. In the reduce-scatter it returns the message
+// combined with the rank's own value, and in the all-gather the message itself.
 func (f *blockFlow) receive(at item) tl.Tile {
 	x, key := f.receivedMessage(at)
 	_, from := f.ports(at.step)
@@ -136,8 +136,8 @@ func (f *blockFlow) receive(at item) tl.Tile {
 	return sum
 }
 
-// send sends an item: the given tile if the step forwards it, or otherwise the rank's own
-// value, from memory or from TCM.
+// send sends the message of item `at`: the given tile if the step forwards the tile that
+// was just received, or otherwise the rank's own value, from memory or from TCM.
 func (f *blockFlow) send(at item, tile tl.Tile) {
 	i := f.index(at)
 	x, key := f.message(at, f.sentOwner(at.step, i))
@@ -171,8 +171,9 @@ func (f *blockFlow) send(at item, tile tl.Tile) {
 	}
 }
 
-// store stores a received tile in the output if it is final, or if blocks are joined and it
-// is not forwarded. It keeps the tile in TCM if a later step needs it again.
+// store stores the tile of a received message in the output if the tile is final, or if
+// blocks are joined and the tile is not forwarded. If a later step needs the tile again,
+// store keeps the tile in TCM and reports true.
 func (f *blockFlow) store(at item, tile tl.Tile) (held bool) {
 	x, key := f.receivedMessage(at)
 	if x.n == 0 {

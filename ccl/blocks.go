@@ -6,14 +6,15 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// part divides n elements into a number of parts, as equal as possible, and returns the
-// offset and the length of part i.
+// part divides n elements into the given number of parts, as equal as possible, and returns
+// the offset and the length of part i.
 func part(n, i, parts int) (from, count int) {
 	from = i * n / parts
 	return from, (i+1)*n/parts - from
 }
 
-// messages divides n elements into messages. It yields the offset and the length of each.
+// messages divides n elements into messages of at most p.Chunk elements. It yields the
+// offset and the length of each message.
 func (p *Plan) messages(n int) iter.Seq2[int, int] {
 	return func(yield func(from, count int) bool) {
 		parts := tl.CDiv(n, p.Chunk)
@@ -22,12 +23,13 @@ func (p *Plan) messages(n int) iter.Seq2[int, int] {
 	}
 }
 
-// cut is the division of all blocks of a collective into messages: each block into the same
-// number of segments, and each segment into the same number of pieces.
+// cut says how all blocks of a collective are divided into messages: each block into the
+// same number of segments, and each segment into the same number of pieces. A piece is a
+// message.
 type cut struct{ segments, pieces int }
 
-// newCut returns the division with the fewest segments such that no segment has more pieces
-// than a rank may send ahead.
+// newCut returns the cut for blocks of at most `largest` elements. It has the fewest
+// segments such that no segment has more pieces than a rank may send ahead (see Ahead).
 func newCut(p *Plan, largest int) cut {
 	messages := tl.CDiv(largest, p.Chunk)
 	if messages == 0 {
@@ -38,13 +40,16 @@ func newCut(p *Plan, largest int) cut {
 }
 
 // Ahead returns how many messages a rank sends ahead of the messages that it receives. A
-// queue may hold more. If w of Slots messages are sent ahead, a hop takes w messages in the
-// time of a message, and Slots-w+1 in the time that a credit takes to return, because a
-// rank that waits for a credit returns none. The result assumes that a message takes twice
-// as long as a credit.
+// queue may hold more messages.
+//
+// Suppose that w messages are sent ahead and a queue has Slots slots. Then a hop carries w
+// messages in the time of one message. It carries Slots-w+1 messages in the time that a
+// credit takes to return, because a rank that waits for a credit returns none. The result
+// assumes that a message takes twice as long as a credit.
 func (p *Plan) Ahead() int { return max(1, 2*(p.Slots+1)/3) }
 
-// piece returns the offset and the length of one piece of a block of n elements.
+// piece returns the offset and the length of one piece of one segment, in a block of n
+// elements.
 func (c cut) piece(n, segment, piece int) (from, count int) {
 	return part(n, segment*c.pieces+piece, c.segments*c.pieces)
 }
@@ -56,17 +61,18 @@ type block struct {
 	n       int
 }
 
-// slice returns n elements of the block, beginning at offset from.
+// slice returns the part of block b that begins at offset from and has n elements.
 func (b block) slice(from, n int) block { return block{b.in.Add(from), b.out.Add(from), n} }
 
-// blocks divides n elements into one block for each rank.
+// blocks divides n elements at the addresses in and out into one block for each rank. It
+// returns a function from a rank to its block.
 func blocks(in, out tl.Ptr, n, ranks int) func(int) block {
 	return func(b int) block { return block{in, out, n}.slice(part(n, b, ranks)) }
 }
 
-// blocks returns a function that returns the block of each rank. In an all-reduce it is the
-// share that the rank reduces, in a reduce-scatter the block that it receives, and in an
-// all-gather the block that it contributes.
+// blocks returns a function from a rank to its block. In an all-reduce the block is the
+// share that the rank reduces, in a reduce-scatter the block that the rank receives, and in
+// an all-gather the block that the rank contributes.
 func (a *Args) blocks() func(int) block {
 	switch a.Collective {
 	case ReduceScatter:

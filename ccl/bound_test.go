@@ -7,10 +7,10 @@ import (
 	"github.com/kernbench/kernbench/ccl/bound"
 )
 
-// TestBoundHoldsForPutAndGet checks that the bound holds for an all-reduce by Put and Get,
-// and that this all-reduce comes near the bound. A PE that reads and writes the memory of
-// other PEs sends less than two messages for each element over the port of its DMA, because
-// memory slices send and receive, too. The bound includes the memory slices.
+// TestBoundHoldsForPutAndGet checks that an all-reduce by Put and Get takes at least the
+// bound and comes near it. A PE that reads and writes the memory of other PEs sends fewer
+// than two messages per element through the port of its DMA, because memory slices send and
+// receive, too. The bound counts the memory slices.
 func TestBoundHoldsForPutAndGet(t *testing.T) {
 	e := ccl.NewPutGet(8, 1<<19) // elements of 2 bytes
 	g, pes := e.System(t)

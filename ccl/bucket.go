@@ -7,8 +7,9 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// bucketAlgorithm registers a bucket algorithm: an algorithm that moves blocks round the
-// rings of some paths.
+// bucketAlgorithm registers a bucket algorithm: an algorithm that moves blocks around rings
+// of ranks. paths returns, for a rank, the rings along which each share of the data moves.
+// also lists collectives that the algorithm performs in addition to the usual ones.
 func bucketAlgorithm(name, summary string, neighbors func(*Plan, int) []Neighbor, paths func(*Plan, int) []path, also ...Collective) *Algorithm {
 	return builtin(&Algorithm{
 		Name: name, Summary: summary, Collectives: append([]Collective{AllReduce, AllGather, ReduceScatter}, also...),
@@ -29,7 +30,8 @@ func bucketAlgorithm(name, summary string, neighbors func(*Plan, int) []Neighbor
 }
 
 // bucketInbox returns the maximum number of elements that a rank receives from one
-// neighbour. In each half of an all-reduce a rank receives each element at most once.
+// neighbour. In each half of an all-reduce (reduce-scatter and all-gather) a rank receives
+// each element at most once.
 func bucketInbox(p *Plan) int {
 	switch p.Collective {
 	case AllReduce:
@@ -52,14 +54,14 @@ type bucket struct {
 	count int // number of steps
 }
 
-// dimSteps is the steps of a bucket along one dimension.
+// dimSteps describes the consecutive steps of a bucket along one dimension.
 type dimSteps struct {
 	k       int  // index of the dimension
 	gathers bool // the steps belong to an all-gather
 	first   int  // index of the first step
 }
 
-// newBucketFlow returns the flow of a path.
+// newBucketFlow returns the flow that carries the share of path p at one rank.
 func newBucketFlow(m *member, p path) *blockFlow {
 	b := &bucket{path: p}
 	f := &blockFlow{member: m, blockSteps: b}
@@ -95,8 +97,9 @@ func newBucketFlow(m *member, p path) *blockFlow {
 	return f
 }
 
-// span returns the blocks of count consecutive ranks in an all-reduce as one block,
-// beginning with the block of a rank. Blocks that travel together are adjacent in memory.
+// span returns the blocks of count consecutive ranks as one block, beginning with the block
+// of the given rank. It is for all-reduce, in which blocks that travel together are
+// adjacent in memory.
 func (b *bucket) span(m *member, rank, count int) block {
 	first := 0
 	for k := range b.dims {
@@ -109,8 +112,8 @@ func (b *bucket) span(m *member, rank, count int) block {
 	return block{m.In(0).Add(at + from), m.Out(0).Add(at + from), to + last - from}
 }
 
-// join makes the flow f send all blocks of a step as one block, in as few messages as
-// possible.
+// join changes flow f so that it sends all blocks of a step as one block, in as few
+// messages as possible.
 func (b *bucket) join(f *blockFlow) {
 	f.joinedFrom = b.dims[0].size() - 1
 	f.joined = func(step, rank int) (block, int) {
@@ -121,7 +124,8 @@ func (b *bucket) join(f *blockFlow) {
 
 func (b *bucket) steps() int { return b.count }
 
-// dimAt returns the dimension of a step, and the number of earlier steps along it.
+// dimAt returns the dimension along which a step moves, and the number of earlier steps
+// along this dimension.
 func (b *bucket) dimAt(step int) (d *dimSteps, s int) {
 	i := len(b.list) - 1
 	for b.list[i].first > step {
@@ -144,9 +148,9 @@ func (b *bucket) sentOwner(step, i int) int { return b.owner(step, 0, i) }
 
 func (b *bucket) receivedOwner(step, i int) int { return b.owner(step, 1, i) }
 
-// owner returns the rank that block i of a step belongs to. With before 0 the blocks are
-// those that the rank sends. With before 1 they are those that the previous rank of the
-// ring sends, and this rank receives.
+// owner returns the rank that block i of a step belongs to. If before is 0, i counts the
+// blocks that this rank sends. If before is 1, i counts the blocks that this rank receives,
+// which are the blocks that the previous rank of the ring sends.
 func (b *bucket) owner(step, before, i int) (rank int) {
 	at, s := b.dimAt(step)
 	before += s
@@ -168,7 +172,7 @@ func (b *bucket) owner(step, before, i int) (rank int) {
 	return rank
 }
 
-// needsAll reports whether a step moves along another dimension than the previous step.
+// needsAll reports whether a step moves along a different dimension than the previous step.
 func (b *bucket) needsAll(step int) bool {
 	if step == 0 {
 		return false
@@ -180,7 +184,7 @@ func (b *bucket) needsAll(step int) bool {
 
 func (b *bucket) resends(int, int) bool { return true }
 
-// phases returns a phase for the steps along each dimension.
+// phases returns the steps of flow f as a schedule: one phase for each dimension.
 func (b *bucket) phases(f *blockFlow) (list []Phase) {
 	for i := range b.list {
 		at := &b.list[i]
@@ -195,7 +199,7 @@ func (b *bucket) phases(f *blockFlow) (list []Phase) {
 	return list
 }
 
-// newBucketPipeline returns the pipeline of some paths: one flow for each path, divided
+// newBucketPipeline returns the pipeline of a rank: one flow for each path in list, divided
 // into segments and messages.
 func newBucketPipeline(m *member, list []path) *pipeline {
 	l := &pipeline{member: m, interleaved: 1, spacing: 1}

@@ -19,8 +19,8 @@ var CenterRoot = builtin(&Algorithm{
 	Schedule:    centerRootSchedule,
 }, (*member).centerRoot)
 
-// hierarchy returns the layout of the ranks. If it is not known, all ranks are on the cubes
-// of one device.
+// hierarchy returns the layout of the ranks: which device and cube each rank is on. If the
+// layout is not known, it returns one with all ranks on the cubes of a single device.
 func (p *Plan) hierarchy() Layout {
 	if p.Layout.known(p.Ranks) {
 		return p.Layout
@@ -29,9 +29,10 @@ func (p *Plan) hierarchy() Layout {
 	return Layout{W: 1, H: 1, CubeW: g.w, CubeH: g.h}
 }
 
-// usesRootRings reports whether the roots of devices exchange blocks round rings. If rows
-// and columns of devices do not wrap, or if there is so little data that only the number of
-// hops matters, the tree continues between devices instead.
+// usesRootRings reports whether the root cubes of the devices exchange blocks around rings.
+// The alternative is to continue the tree between devices. That is used if rows and columns
+// of devices do not wrap, or if there is so little data that only the number of hops
+// matters.
 func (p *Plan) usesRootRings() bool {
 	const little = 16 << 10 // bytes
 	l := p.hierarchy()
@@ -45,7 +46,7 @@ type gridTree struct {
 	devices    bool // the grid consists of devices, not of cubes
 }
 
-// add adds the edges at position `at` of the grid to node n. The function rank returns the
+// add adds to node n the edges of the grid position `at`. The function rank returns the
 // rank at a position.
 func (t gridTree) add(n *TreeNode, at int, rank func(at int) int) {
 	x, y, rx, ry := at%t.w, at/t.w, t.root%t.w, t.root/t.w
@@ -81,7 +82,7 @@ func (p *Plan) rootCube(l Layout) int {
 	return p.RootCube - 1
 }
 
-// centerTree returns the edges of a rank in the tree.
+// centerTree returns the edges of a rank in the tree of center_root.
 func centerTree(p *Plan, rank int) (b TreeNode) {
 	l := p.hierarchy()
 	n, root := l.cubes(), p.rootCube(l)
@@ -92,11 +93,11 @@ func centerTree(p *Plan, rank int) (b TreeNode) {
 	return b
 }
 
-// middle returns the position in the middle of a grid.
+// middle returns the index of the position in the middle of a grid of w columns and h rows.
 func middle(w, h int) int { return h/2*w + w/2 }
 
-// rootPlan returns the plan of the all-reduce between the roots of devices. Each root
-// contributes the sum of the ranks of its device.
+// rootPlan returns the plan of the all-reduce between the root cubes of the devices. Each
+// root contributes the sum of the ranks of its device.
 func (p *Plan) rootPlan() *Plan {
 	l := p.hierarchy()
 	q := *p
@@ -109,9 +110,10 @@ func (p *Plan) rootPlan() *Plan {
 	return &q
 }
 
-// rootPaths returns the paths between the roots: round a ring, or round the rows and
-// columns of a torus. They go in both directions at once, unless there is so little data
-// that the messages of several paths would take more of a root's time.
+// rootPaths returns the paths between the root cubes, from the view of one device: around a
+// ring, or around the rows and columns of a torus. Paths go in both directions at once,
+// unless there is so little data that the messages of several paths would take more of a
+// root's time.
 func rootPaths(p *Plan, device int) []path {
 	list := bothDirections(onePath(p.ring(device)))
 	if p.Layout.Fabric == topology.Torus2D {
@@ -133,8 +135,8 @@ func rootPaths(p *Plan, device int) []path {
 // direction.
 var globalPort = map[tl.Port]tl.Port{tl.West: tl.GlobalWest, tl.East: tl.GlobalEast, tl.North: tl.GlobalNorth, tl.South: tl.GlobalSouth}
 
-// centerRootNeighbors returns the neighbours of a rank in the tree and, for a root, in the
-// rings between the roots.
+// centerRootNeighbors returns the neighbours of a rank in the tree. For a root, it adds the
+// neighbours in the rings between the roots.
 func centerRootNeighbors(p *Plan, rank int) []Neighbor {
 	return withInboxes(rank, func(rank int) []Neighbor {
 		list, l := centerTree(p, rank).neighbors(), p.hierarchy()
@@ -153,8 +155,9 @@ func centerRootNeighbors(p *Plan, rank int) []Neighbor {
 	})
 }
 
-// centerRoot runs the kernel. If the roots use rings, the pipeline between them runs
-// together with the trees within devices. Otherwise there is one tree over all ranks.
+// centerRoot runs the kernel of center_root. If the roots use rings, the pipeline between
+// the roots runs at the same time as the trees within devices. Otherwise there is one tree
+// over all ranks.
 func (m *member) centerRoot() {
 	l := m.hierarchy()
 	c := newTreeMember(m, centerTree)
@@ -178,7 +181,8 @@ func (m *member) centerRoot() {
 	}
 }
 
-// centerRootSchedule returns the tree, and the pipeline between the roots if there is one.
+// centerRootSchedule returns the schedule of center_root: the trees, and the pipeline
+// between the roots if they use rings.
 func centerRootSchedule(p *Plan) (s Schedule) {
 	if p.usesRootRings() {
 		q := p.rootPlan()

@@ -17,8 +17,9 @@ type rootPipeline struct {
 	complete []int               // number of segments of each flow whose results have arrived
 }
 
-// newRootPipeline returns the pipeline of a root. If it has several segments, the chunks of
-// the tree have the size of its messages, and come segment by segment.
+// newRootPipeline returns the pipeline of the root cube of a device. If the pipeline has
+// several segments, the chunks of the tree have the size of the pipeline's messages, and
+// come segment by segment.
 func newRootPipeline(m *member, list []path) *rootPipeline {
 	l := newBucketPipeline(m, list)
 	x := &rootPipeline{pipeline: l, chunks: m.treeChunks(0, m.Count(0)), segment: func(int) int { return 0 }}
@@ -41,9 +42,9 @@ func newRootPipeline(m *member, list []path) *rootPipeline {
 	return x
 }
 
-// runRoot runs the root of a device. Sums come up the tree, go through the pipeline between
-// the roots, and go down the tree. Between these transfers they are stored in the memory of
-// the output.
+// runRoot runs the kernel of the root cube of a device. Sums of the device come up the
+// tree, go through the pipeline between the roots, and go down the tree. Between these
+// transfers the sums are stored in the memory of the output.
 func (x *rootPipeline) runRoot(c *treeMember) {
 	next, stop := iter.Pull(x.actions)
 	defer stop()
@@ -74,8 +75,8 @@ func (x *rootPipeline) runRoot(c *treeMember) {
 	c.runTransfers(down, between, up)
 }
 
-// awaits returns the port at which an action waits for a message, and reports whether it
-// waits.
+// awaits returns the port at which action a receives a message, and reports whether the
+// action must wait for a message there.
 func (x *rootPipeline) awaits(a action) (port tl.Port, waits bool) {
 	if _, early := x.held[flowItem{a.flow, a.incoming}]; early || !a.receives {
 		return 0, false
@@ -86,8 +87,8 @@ func (x *rootPipeline) awaits(a action) (port tl.Port, waits bool) {
 	return port, b.n > 0
 }
 
-// hasSums reports whether the device has the sums that an action uses, given the number of
-// chunks that have come up the tree.
+// hasSums reports whether the root already has the sums that action a uses, if the given
+// number of chunks have arrived from the tree.
 func (x *rootPipeline) hasSums(arrived int, a action) bool {
 	segment := a.incoming.segment
 	if a.sends {

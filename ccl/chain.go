@@ -5,5 +5,6 @@ package ccl
 var Chain = treeAlgorithm("chain", "over a line from the root on, chunk by chunk",
 	3, chain, Reduce, Broadcast, Gather, Scatter)
 
-// chain returns the edges of a rank in a tree in which each rank has at most one child.
+// chain returns the edges of a rank in a chain: a tree in which each rank has at most one
+// child.
 func chain(p *Plan, rank int) TreeNode { return newTreeNode(p, rank, 1) }

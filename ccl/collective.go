@@ -31,7 +31,7 @@ var collectiveNames = [numCollectives]string{
 	"all_reduce", "reduce", "broadcast", "all_gather", "reduce_scatter", "all_to_all", "gather", "scatter", "sendrecv", "barrier",
 }
 
-// String returns the name, such as "all_reduce".
+// String returns the name of the collective, such as "all_reduce".
 func (c Collective) String() string { return printable.Name("Collective", c, collectiveNames[:]) }
 
 // Collectives returns all collectives.
@@ -45,8 +45,8 @@ func enumerate[T ~uint8](end T) (all []T) {
 	return all
 }
 
-// ParseCollective returns the collective with a name. Underscores, hyphens and case are
-// ignored.
+// ParseCollective returns the collective with the given name. Underscores, hyphens and case
+// are ignored.
 func ParseCollective(name string) (Collective, error) {
 	known, ok := config.Canonical(name, collectiveNames[:])
 	if !ok {
@@ -58,7 +58,7 @@ func ParseCollective(name string) (Collective, error) {
 // Reduces reports whether the collective combines elements with a reduction.
 func (c Collective) Reduces() bool { return c == AllReduce || c == Reduce || c == ReduceScatter }
 
-// Rooted reports whether the collective has a root.
+// Rooted reports whether the collective has a root, a rank with a role of its own.
 func (c Collective) Rooted() bool {
 	return c == Reduce || c == Broadcast || c == Gather || c == Scatter
 }

@@ -72,8 +72,9 @@ const (
 	defaultElems     = 32
 )
 
-// Named returns the settings of an entry. With an empty name it returns the defaults: the
-// settings of the entry that defaults.algorithm names, or otherwise the values of defaults.
+// Named returns the settings of the entry with the given name, merged with the defaults.
+// With an empty name it returns the settings of the entry that defaults.algorithm names. If
+// that is not an entry, it returns the values of defaults.
 func (c *Config) Named(name string) (Settings, error) {
 	e, ok := c.entry(name)
 	if !ok {
@@ -83,8 +84,8 @@ func (c *Config) Named(name string) (Settings, error) {
 	return c.settings(e), nil
 }
 
-// entry returns the entry with a name. For "" it returns the default entry, or an empty
-// entry if there is none.
+// entry returns the entry with the given name and reports whether it exists. For "" it
+// returns the default entry, or an empty entry if there is none.
 func (c *Config) entry(name string) (e Entry, ok bool) {
 	if name == "" {
 		name = c.DefaultEntry()
@@ -110,7 +111,8 @@ func (c *Config) DefaultEntry() string {
 // Names returns the names of all entries, sorted.
 func (c *Config) Names() []string { return slices.Sorted(maps.Keys(c.Algorithms)) }
 
-// settings merges an entry with the defaults.
+// settings returns the settings of entry e, with the defaults for values that e does not
+// give.
 func (c *Config) settings(e Entry) Settings {
 	d, elems := c.Defaults, defaultElems
 	algorithm := string(d.Algorithm)
@@ -138,8 +140,8 @@ func (c *Config) settings(e Entry) Settings {
 	}
 }
 
-// check finds mistakes that involve several values, and adds them to the errors of
-// decoding.
+// check looks for mistakes that involve several values of the configuration. It returns
+// them together with errs, the errors of decoding.
 func (c *Config) check(errs config.Errors) error {
 	unread := func(path string) bool { // rules do not apply to values that could not be read
 		return slices.ContainsFunc(errs, func(e *config.Error) bool {
@@ -173,9 +175,9 @@ func (c *Config) check(errs config.Errors) error {
 	return found.Err()
 }
 
-// update replaces old spellings of entries of the embedded file by their present names and
-// reports them to ctx. Old spellings may be in defaults.algorithm and in entries that a file
-// or --set changes.
+// update renames entries that are written with an old spelling of an embedded entry's name,
+// and reports each old spelling to ctx. Old spellings may be in defaults.algorithm and in
+// entries that a file or --set changes.
 func (c *Config) update(ctx context.Context) {
 	for _, name := range c.Names() {
 		now, ok := config.Canonical(name, embeddedEntries())
@@ -193,7 +195,7 @@ func (c *Config) update(ctx context.Context) {
 	}
 }
 
-// over returns the entry, with the values of base where the entry gives none.
+// over returns a copy of e in which values that e does not give are taken from base.
 func (e Entry) over(base Entry) Entry {
 	return Entry{
 		Algorithm: cmp.Or(e.Algorithm, base.Algorithm),
@@ -211,14 +213,16 @@ func (e Entry) over(base Entry) Entry {
 	}
 }
 
-// fits reports whether a chunk fits into a queue, as far as the file gives their sizes.
+// fits reports whether a chunk fits into a queue. It reports true if the configuration does
+// not give the size of a queue.
 func (s Settings) fits() bool {
 	return s.NSlots == 0 || s.SlotSize == 0 || (s.ChunkBytes+s.SlotSize-1)/s.SlotSize <= topology.Bytes(s.NSlots)
 }
 
-// latest returns the path of the setting of queues or chunks that was most likely changed
-// last. Among settings that were written at the same place, it prefers those of the entry
-// itself.
+// latest returns the path of the setting to name in an error about chunks that are larger
+// than a queue: the one of chunk_bytes, n_slots and slot_size that was most likely changed
+// last. Among settings that were written at the same place, it prefers the settings of
+// entry e to the defaults.
 func (c *Config) latest(path string, e Entry) string {
 	var own, inherited []string
 	for _, v := range []struct {

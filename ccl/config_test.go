@@ -10,6 +10,7 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
+// TestDefault checks the settings of every entry of the embedded configuration.
 func TestDefault(t *testing.T) {
 	c := Default()
 	want := map[string]Settings{
@@ -48,6 +49,8 @@ func TestDefault(t *testing.T) {
 	}
 }
 
+// TestNamedMergesDefaults checks that Named returns the values of an entry, and the
+// defaults for values that the entry does not give.
 func TestNamedMergesDefaults(t *testing.T) {
 	const src = `
 defaults: {algorithm: tree, buffer_kind: sram, backpressure: poll, n_slots: 8, slot_size: 1 KiB, credit_bytes: 8 B, chunk_bytes: 2 KiB, root_cube: 0}
@@ -73,8 +76,9 @@ algorithms:
 	}
 }
 
-// TestDefaultEntry checks that defaults.algorithm names an algorithm or an entry. The
-// settings of that entry then are the defaults; other entries take only its algorithm.
+// TestDefaultEntry checks that defaults.algorithm names an algorithm or an entry. If it
+// names an entry, the settings of that entry are the defaults for the empty name. Other
+// entries inherit only the algorithm of that entry.
 func TestDefaultEntry(t *testing.T) {
 	const entries = `
 algorithms:
@@ -110,6 +114,7 @@ algorithms:
 	}
 }
 
+// TestNamedUnknown checks the error of Named for a name that is not an entry.
 func TestNamedUnknown(t *testing.T) {
 	all := strings.Join(Default().Names(), ", ")
 	for _, c := range []struct {
@@ -162,6 +167,8 @@ func TestHash(t *testing.T) {
 	}
 }
 
+// TestYAML checks the text that YAML returns for a configuration, and that Parse reads it
+// back.
 func TestYAML(t *testing.T) {
 	elems := 0
 	c := &Config{

@@ -16,8 +16,9 @@ var Direct = builtin(&Algorithm{
 	Schedule:  directSchedule,
 }, (*member).direct)
 
-// directNeighbors returns the neighbours of a rank: in general all other ranks, where port
-// k leads to rank+k.
+// directNeighbors returns the neighbours of a rank. In a rooted collective they are the
+// root, or for the root all other ranks. In SendRecv they are the partners of the rank's
+// messages. Otherwise they are all other ranks, where port k leads to rank+k.
 func directNeighbors(p *Plan, rank int) (list []Neighbor) {
 	switch {
 	case p.Collective.Rooted():
@@ -32,7 +33,7 @@ func directNeighbors(p *Plan, rank int) (list []Neighbor) {
 	return list
 }
 
-// directLargest returns the number of elements of the largest block.
+// directLargest returns the number of elements of the largest block that ranks exchange.
 func directLargest(p *Plan) int {
 	if p.Collective == AllReduce {
 		return tl.CDiv(p.Count(0), p.Ranks)
@@ -40,12 +41,12 @@ func directLargest(p *Plan) int {
 	return p.Largest()
 }
 
-// directInbox returns the maximum number of elements that a rank receives from another
-// rank, in all steps.
+// directInbox returns the maximum number of elements that a rank receives from one other
+// rank, over all steps.
 func directInbox(p *Plan) int { return directExchange(p).Steps * directLargest(p) }
 
-// directExchange returns the number of steps of the collective, and how many of them
-// combine.
+// directExchange returns an Exchange with the number of steps of the collective, and the
+// number of these steps whose messages are combined.
 func directExchange(p *Plan) Exchange {
 	switch {
 	case p.Collective == AllReduce:
@@ -57,7 +58,7 @@ func directExchange(p *Plan) Exchange {
 }
 
 // star returns the edges of a rank in a tree in which all other ranks are children of the
-// root, with the ports of direct.
+// root. The edges use the ports of the algorithm direct.
 func star(p *Plan, rank int) (n TreeNode) {
 	v := (rank - p.Root + p.Ranks) % p.Ranks
 	if n.Root = v == 0; !n.Root {
@@ -69,7 +70,8 @@ func star(p *Plan, rank int) (n TreeNode) {
 	return n
 }
 
-// directSchedule returns a tree for rooted collectives, and an exchange for the others.
+// directSchedule returns the schedule of direct: a tree for rooted collectives, and an
+// exchange for all other collectives.
 func directSchedule(p *Plan) Schedule {
 	if p.Collective.Rooted() {
 		return treeShape(star).schedule(p)
@@ -77,7 +79,7 @@ func directSchedule(p *Plan) Schedule {
 	return newExchange(p, directExchange(p), directLargest(p))
 }
 
-// direct runs the kernel.
+// direct runs the kernel of the algorithm direct.
 func (m *member) direct() {
 	switch m.Collective {
 	case AllReduce, ReduceScatter, AllGather, AllToAll:
@@ -94,29 +96,30 @@ func (m *member) direct() {
 	}
 }
 
-// port returns the port to another rank.
+// port returns the port to the given rank.
 func (m *member) port(rank int) tl.Port {
 	return tl.Numbered((rank - m.Rank + m.Ranks) % m.Ranks)
 }
 
-// sendOrder yields all other ranks in the order in which the rank sends to them. Each rank
-// begins with the rank after it, so that not all ranks send to the same rank at once.
+// sendOrder yields all other ranks in the order in which this rank sends to them: first the
+// next rank, so that not all ranks send to the same rank at once.
 func (m *member) sendOrder(yield func(rank int) bool) {
 	for k := 1; k < m.Ranks && yield((m.Rank+k)%m.Ranks); k++ {
 	}
 }
 
-// receiveOrder yields all other ranks in the order in which their messages arrive.
+// receiveOrder yields all other ranks in the order in which their messages arrive at this
+// rank.
 func (m *member) receiveOrder(yield func(rank int) bool) {
 	for k := 1; k < m.Ranks && yield((m.Rank-k+m.Ranks)%m.Ranks); k++ {
 	}
 }
 
-// direct exchanges messages with all other ranks. It does a reduce-scatter, after which
-// each rank has the result of its own block, an all-gather, an all-reduce, which is a
-// reduce-scatter followed by an all-gather, or an all-to-all. Each of these is one step; an
-// all-reduce is two. An item of a step is a message to each of the other ranks. Blocks are
-// combined in the order of ranks, from 0.
+// direct exchanges messages with all other ranks. A reduce-scatter, an all-gather or an
+// all-to-all takes one step. After a reduce-scatter each rank has the result of its own
+// block. An all-reduce takes two steps: a reduce-scatter and an all-gather. An item of a
+// step is one message to each of the other ranks. Blocks are combined in the order of
+// ranks, from 0.
 type direct struct {
 	*member
 	to, from func(rank int) block // the block sent to a rank, and the block received from it
@@ -124,26 +127,29 @@ type direct struct {
 	steps    int
 }
 
-// newDirect returns an exchange of blocks, one for each rank.
+// newDirect returns the exchange of a collective. block returns the block of each rank, and
+// `largest` is the number of elements of the largest block.
 func newDirect(m *member, largest int, block func(rank int) block) direct {
 	return direct{m, block, block, newCut(m.Plan, largest), 1}
 }
 
-// run exchanges all pieces in all steps. The messages are handled by with.
+// run exchanges the messages of all steps. It calls `with` to receive, send and store each
+// message.
 func (d *direct) run(with exchanger) {
 	oneFlow{with, d.cut.segments, d.steps, d.cut.pieces}.run(d.member)
 }
 
-// gathers reports whether an item belongs to an all-gather.
+// gathers reports whether item `at` belongs to an all-gather.
 func (d *direct) gathers(at item) bool { return d.Collective == AllGather || at.step == 1 }
 
-// piece returns the elements of an item in block b.
+// piece returns the part of block b that item `at` carries.
 func (d *direct) piece(at item, b block) block {
 	return b.slice(d.cut.piece(b.n, at.segment, at.message))
 }
 
-// receive receives an item of all other ranks. In an all-gather or all-to-all it stores the
-// pieces. In a reduce-scatter it returns the reduction of all pieces.
+// receive receives the messages of item `at` from all other ranks. In an all-gather or
+// all-to-all it stores them. In a reduce-scatter it returns the reduction of all messages
+// and of the rank's own piece.
 func (d *direct) receive(at item) (x tl.Tile) {
 	if d.Collective == AllToAll || d.gathers(at) {
 		for rank := range d.receiveOrder {
@@ -178,8 +184,8 @@ func (d *direct) receive(at item) (x tl.Tile) {
 	return x
 }
 
-// send sends an item to all other ranks: to each rank the piece of its block, or, in an
-// all-gather, the rank's own piece to all.
+// send sends the messages of item `at` to all other ranks. Each rank gets a piece of its
+// own block. In an all-gather, all ranks get the same piece of this rank's block.
 func (d *direct) send(at item, x tl.Tile) {
 	if !d.gathers(at) {
 		for rank := range d.sendOrder {
@@ -213,8 +219,8 @@ func (d *direct) sendAll(x tl.Tile) {
 	}
 }
 
-// store copies the rank's own piece in an all-to-all, and stores the reduced piece in an
-// all-reduce. It never keeps a tile.
+// store ends item `at`: it copies the rank's own piece in an all-to-all, and stores the
+// reduced piece x in an all-reduce. It never keeps a tile, so it reports false.
 func (d *direct) store(at item, x tl.Tile) bool {
 	if d.Collective == AllToAll {
 		d.copyPiece(d.cut, at)

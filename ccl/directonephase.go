@@ -19,10 +19,11 @@ var DirectOnePhase = builtin(&Algorithm{
 	x.run(&x)
 })
 
-// onePhase is a direct reduce-scatter in which the block of every rank is all elements. All
-// ranks combine the elements in the order of ranks, and so get the same bits.
+// onePhase is a direct reduce-scatter in which the block of every rank consists of all
+// elements. All ranks combine the elements in the order of ranks, and so get the same bits.
 type onePhase struct{ direct }
 
+// send sends the rank's own elements of item `at` to all other ranks.
 func (x *onePhase) send(at item, _ tl.Tile) {
 	if b := x.piece(at, x.to(x.Rank)); b.n > 0 {
 		x.sendAll(x.addend(b.in, b.n))

@@ -6,6 +6,8 @@ import (
 	"pgregory.net/rapid"
 )
 
+// TestOnePhaseOfAnyRanks checks the values of an all-reduce by direct_one_phase with 1 to
+// 17 ranks.
 func TestOnePhaseOfAnyRanks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e := drawExperiment(t, AllReduce)
@@ -17,8 +19,9 @@ func TestOnePhaseOfAnyRanks(t *testing.T) {
 	})
 }
 
-// TestOnePhaseTakesItsFormula checks that an all-reduce on a fully connected fabric takes α
-// + M/b, because each link carries all elements once.
+// TestOnePhaseTakesItsFormula checks that an all-reduce of M bytes on a fully connected
+// fabric takes α + M/b, because each link carries all elements once. α is the latency of a
+// message and b the bandwidth of a link.
 func TestOnePhaseTakesItsFormula(t *testing.T) {
 	const all, bandwidth = "system.sips.topology=fully_connected", 100.0 // B/ns
 	message := textbook(Direct, SendRecv, 4, all)

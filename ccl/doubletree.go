@@ -33,7 +33,7 @@ var DoubleTree = builtin(&Algorithm{
 	m.runTransfers(append(down, up...)...)
 })
 
-// halfTree is one of the two trees. second is set for the second tree.
+// halfTree is one of the two trees of DoubleTree. second is set for the second tree.
 type halfTree struct {
 	parent   tl.Port
 	children [2]tl.Port
@@ -56,12 +56,12 @@ func doubleTreeNeighbors(p *Plan, rank int) []Neighbor {
 
 // node returns the edges of a rank in the tree.
 //
-// Vertex 0 is the root. Its only child is the vertex in the middle of the others, and each
-// further level halves the remaining ranges. So the parent of a vertex v is v with its
-// lowest set bit cleared and the next higher bit set. If that vertex does not exist, the
-// parent is v with its lowest set bit cleared. Odd vertices are leaves. The second tree
-// numbers the vertices in reverse order. If odd ranks would then be leaves again, it shifts
-// the ranks by one instead.
+// Each rank is a vertex of the tree. Vertex 0 is the root. Its only child is the vertex in
+// the middle of the others, and each further level halves the remaining ranges. So the
+// parent of a vertex v is v with its lowest set bit cleared and the next higher bit set. If
+// that vertex does not exist, the parent is v with its lowest set bit cleared. Odd vertices
+// are leaves. The second tree numbers the vertices in reverse order. If odd ranks would
+// then be leaves again, it shifts the ranks by one instead.
 func (t halfTree) node(p *Plan, rank int) (n TreeNode) {
 	ranks := p.Ranks
 	place := func(v, shift int) int { // maps a rank to its vertex (shift -1), or a vertex to its rank (shift 1)
@@ -104,7 +104,8 @@ func (t halfTree) node(p *Plan, rank int) (n TreeNode) {
 	return n
 }
 
-// inOrderParent returns the parent of a vertex other than 0.
+// inOrderParent returns the parent of vertex v, which is not 0, in a tree with the given
+// number of ranks. node describes the tree.
 func inOrderParent(ranks, v int) int {
 	bit := v & -v
 	if parent := v&^bit | bit<<1; parent < ranks {

@@ -12,13 +12,13 @@ import (
 // measured times with those of ccl/bound and ccl/cost.
 type Experiment = experiment
 
-// With returns a copy of the experiment with another algorithm.
+// With returns a copy of the experiment that uses algorithm a.
 func (e experiment) With(a *Algorithm) *Experiment {
 	e.algorithm = a
 	return &e
 }
 
-// Time runs the experiment and returns the length of its critical path.
+// Time runs the experiment and returns the length of the critical path of its launch.
 func (e *experiment) Time(t testing.TB) simtime.Time {
 	t.Helper()
 	return e.run(t, nil).time
@@ -36,26 +36,28 @@ func (e *experiment) System(t testing.TB) (g *topology.Graph, pes []int) {
 // Fabric is a fabric of devices for experiments.
 type Fabric = sipFabric
 
-// NewFabric returns a fabric of w × h devices of a preset.
+// NewFabric returns a fabric of w × h devices with the settings of a preset.
 func NewFabric(preset string, shape topology.Shape, w, h int) Fabric {
 	return Fabric{preset, shape, w, h}
 }
 
-// Experiment returns an experiment with a collective over all devices of the fabric,
-// without an algorithm.
+// Experiment returns an experiment that runs collective c over all devices of the fabric.
+// The caller sets the algorithm.
 func (f sipFabric) Experiment(c Collective, bytes int) Experiment {
 	return f.experiment(nil, c, bytes)
 }
 
-// OnCubes makes the first PE of each cube a rank. Each device is a square of cubes.
+// OnCubes changes the experiment so that the first PE of each cube is a rank. Each device
+// becomes a square of the given number of cubes.
 func (e *experiment) OnCubes(cubes int) *Experiment {
 	g := squareGrid(cubes)
 	e.Ranks, e.stride, e.Layout.CubeW, e.Layout.CubeH = e.Ranks*cubes, 8, g.w, g.h
 	return e
 }
 
-// NewPutGet returns an all-reduce in which each rank reads addends from the memory of all
-// other ranks and writes sums to it. Only the ports of DMA and HBM take time.
+// NewPutGet returns an experiment with an all-reduce in which each rank reads addends from
+// the memory of all other ranks and writes sums to that memory. Only the ports of DMA and
+// HBM take time.
 func NewPutGet(ranks, elems int) *Experiment {
 	const pieces = 32
 	e := classic(&Algorithm{

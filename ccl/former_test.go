@@ -8,9 +8,9 @@ import (
 	"github.com/kernbench/kernbench/internal/config"
 )
 
-// TestFormerEntries checks that entries of the embedded file are found by the names that they
-// had, and that a file and --set change them by these names. Entries of a user's own file keep
-// theirs.
+// TestFormerEntries checks that entries of the embedded file are found by their former
+// names, and that a file and --set can change the entries under these names. Entries that
+// only a user's file has keep their names.
 func TestFormerEntries(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, tt := range []struct {

@@ -19,8 +19,8 @@ type sipFabric struct {
 
 func (f sipFabric) String() string { return fmt.Sprintf("%s %s %d×%d", f.preset, f.shape, f.w, f.h) }
 
-// experiment returns an experiment with a collective of a number of bytes of f32 over all
-// SIPs.
+// experiment returns an experiment that runs collective c with algorithm a over all SIPs,
+// with the given number of bytes of f32.
 func (f sipFabric) experiment(a *Algorithm, c Collective, bytes int) experiment {
 	e := experiment{algorithm: a, preset: f.preset, timing: true, stride: 128}
 	e.Plan = Plan{
@@ -41,8 +41,9 @@ func (f sipFabric) experiment(a *Algorithm, c Collective, bytes int) experiment 
 	return e
 }
 
-// TestAllReduceTakesItsFormula checks that an all-reduce on the preset alpha_beta takes
-// steps·α + factor·M/b within 2 %. Tiny all-reduces take only the first term.
+// TestAllReduceTakesItsFormula checks that an all-reduce of M bytes on the preset
+// alpha_beta takes steps·α + factor·M/b within 2 %, where α is the latency of a message and
+// b the bandwidth of a link. A tiny all-reduce takes only the first term.
 func TestAllReduceTakesItsFormula(t *testing.T) {
 	ring6, ring8 := sipFabric{"alpha_beta", topology.Ring1D, 6, 1}, sipFabric{"alpha_beta", topology.Ring1D, 8, 1}
 	torus := func(w, h int) sipFabric { return sipFabric{"alpha_beta", topology.Torus2D, w, h} }
@@ -79,9 +80,9 @@ func TestAllReduceTakesItsFormula(t *testing.T) {
 	}
 }
 
-// TestMoreBytesTakeMoreTime checks that the time grows with the number of bytes, and that
-// the fastest algorithm on a torus is at least as fast as the fastest on the mesh of the
-// same grid.
+// TestMoreBytesTakeMoreTime checks that the time of an all-reduce grows with the number of
+// bytes. It also checks that the fastest algorithm on a torus is at least as fast as the
+// fastest algorithm on a mesh of the same size.
 func TestMoreBytesTakeMoreTime(t *testing.T) {
 	least := map[string]simtime.Time{}
 	for _, shape := range []topology.Shape{topology.Torus2D, topology.Mesh2DNoWrap} {
@@ -111,9 +112,9 @@ func TestMoreBytesTakeMoreTime(t *testing.T) {
 	}
 }
 
-// TestCenterRootWithinASIP compares center_root with different roots and chunks within a
-// SIP. The path to a root in the middle and back is 8 hops, and to a root in a corner 12.
-// Chunks that follow each other are faster than whole tensors.
+// TestCenterRootWithinASIP checks the times of center_root within one SIP for different
+// root cubes and chunks. The path to a root in the middle and back is 8 hops, and to a root
+// in a corner 12 hops. Chunks that follow each other must be faster than whole tensors.
 func TestCenterRootWithinASIP(t *testing.T) {
 	e := experiment{algorithm: CenterRoot, preset: "default", sets: []string{"system.sips.count=1"}, timing: true, stride: 8}
 	e.Plan = Plan{

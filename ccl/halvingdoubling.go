@@ -30,9 +30,9 @@ func halvingNeighbors(p *Plan, rank int) (list []Neighbor) {
 	return list
 }
 
-// halvingInbox returns the maximum number of elements that a rank receives from a partner:
-// at most half of the ranks' blocks, and in an all-reduce the same number again in the
-// all-gather.
+// halvingInbox returns the maximum number of elements that a rank receives from one
+// partner. These are at most half of all blocks. An all-reduce receives the same number
+// again in the all-gather.
 func halvingInbox(p *Plan) int {
 	if p.Collective == AllReduce {
 		blocks := p.halvingBlocks()
@@ -45,8 +45,8 @@ func halvingInbox(p *Plan) int {
 // fewer blocks than ranks, because many small messages take longer than a few large ones.
 const leastBlock = 256
 
-// halvingBlocks returns the number of blocks. In an all-reduce with fewer blocks than
-// ranks, the blocks belong to the first ranks.
+// halvingBlocks returns the number of blocks that the data is divided into. In an
+// all-reduce with fewer blocks than ranks, the blocks belong to the first ranks.
 func (p *Plan) halvingBlocks() int {
 	if p.Collective != AllReduce {
 		return p.Ranks
@@ -55,26 +55,27 @@ func (p *Plan) halvingBlocks() int {
 }
 
 // partner is a relation between ranks: the partner of a rank is `distance` places further
-// round a dimension of a grid of ranks.
+// along one dimension of a grid of ranks. The dimension has `size` places and wraps. The
+// numbers of ranks at consecutive places differ by `stride`.
 type partner struct{ size, stride, distance int }
 
-// peer returns the partner of a rank.
+// peer returns the rank that is the partner of the given rank.
 func (x partner) peer(rank int) int {
 	at := rank / x.stride % x.size
 	return rank + ((at+x.distance)%x.size-at)*x.stride
 }
 
-// inverse returns the relation from the partner back to the rank.
+// inverse returns the inverse relation, which leads from the partner back to the rank.
 func (x partner) inverse() partner { return partner{x.size, x.stride, x.size - x.distance} }
 
-// halvingStep is a step of a reduce-scatter, or the same step of an all-gather in the other
-// direction. Blocks are numbered from the rank's own block, 0. Before the step, the rank
-// still has blocks 0 to high-1 to reduce. It sends blocks low to high-1 to a partner, which
-// numbers them from 0, and receives the same number of blocks, which are its own first
-// ones.
+// halvingStep is one step of a reduce-scatter, or the same step of an all-gather in the
+// other direction. Blocks are numbered from the rank's own block, which is block 0. Before
+// the step, the rank still has blocks 0 to high-1 to reduce. It sends blocks low to high-1
+// to a partner, which numbers them from 0. It receives the same number of blocks, which
+// become its blocks from 0 on.
 //
 // The last block is sent first. If both halves are equal, the blocks that are sent in a
-// step are then those that arrived first in the previous step, in the same order.
+// step are the blocks that arrived first in the previous step, in the same order.
 type halvingStep struct {
 	gathers   bool
 	low, high int
@@ -83,7 +84,8 @@ type halvingStep struct {
 
 func (s *halvingStep) count() int { return s.high - s.low }
 
-// block returns the number of the i-th block that the rank sends, or receives.
+// block returns the number of the i-th block that the rank sends in the step. If sends is
+// false, it returns the number of the i-th block that the rank receives.
 func (s *halvingStep) block(i int, sends bool) int {
 	if s.gathers == sends {
 		return s.count() - 1 - i
@@ -91,14 +93,16 @@ func (s *halvingStep) block(i int, sends bool) int {
 	return s.high - 1 - i
 }
 
-// halvingSteps returns the steps of a reduce-scatter, and all partners of a rank, by port.
+// halvingSteps returns the steps of a reduce-scatter, and all partners of a rank, in the
+// order of ports.
 //
-// The ranks form a grid. It has a dimension of size two for each factor 2 of the number of
-// ranks, and a last dimension of the remaining odd size. In that dimension, too, each step
-// halves the number s of remaining blocks, to s/2 rounded up. The partner is at that
-// distance, and the rank at the same distance in the other direction sends the same number
-// of blocks. So no rank is left over. For any number N of ranks there are ceil(log2 N)
-// steps, in which a rank sends and receives N-1 blocks.
+// The ranks form a grid. The grid has a dimension of size two for each factor 2 of the
+// number of ranks, and a last dimension of the remaining odd size. In the last dimension,
+// too, each step halves the number s of remaining blocks, to s/2 rounded up. The rank sends
+// to the partner at that distance, and the rank at the same distance in the other direction
+// sends the same number of blocks. So every rank has a partner in every step. For any
+// number N of ranks there are ceil(log2 N) steps, in which a rank sends and receives N-1
+// blocks.
 func halvingSteps(ranks int) (steps []halvingStep, partners []partner) {
 	port := func(x partner) tl.Port {
 		i := slices.Index(partners, x)
@@ -134,7 +138,7 @@ type halving struct {
 	early    bool // some messages are received early, because a round has more than a queue holds
 }
 
-// newHalving returns the steps of a rank in a collective.
+// newHalving returns the steps of the given rank in collective c.
 func newHalving(c Collective, ranks, rank int) *halving {
 	h := &halving{rank: rank}
 	h.reduce, h.partners = halvingSteps(ranks)
@@ -149,11 +153,11 @@ func newHalving(c Collective, ranks, rank int) *halving {
 	return h
 }
 
-// partnerAt returns the partner at a port.
+// partnerAt returns the partner that a port leads to.
 func (h *halving) partnerAt(port tl.Port) partner { return h.partners[port-tl.Numbered(0)] }
 
-// owner returns the rank that a block belongs to. The block is numbered from the rank's
-// own. In each step the blocks from `low` on move to the partner, which numbers them from
+// owner returns the rank that a block belongs to. Blocks are numbered from the rank's own
+// block. In each step the blocks from `low` on move to the partner, which numbers them from
 // 0.
 func (h *halving) owner(number int) int {
 	rank := h.rank
@@ -170,7 +174,7 @@ func (h *halving) owner(number int) int {
 // over all segments in flight. It is less if TCM is smaller.
 const maxHalvingTiles = 64
 
-// newHalvingPipeline returns the pipeline of a rank, with one flow that is divided into
+// newHalvingPipeline returns the pipeline of a rank. It has one flow, which is divided into
 // segments and messages.
 func newHalvingPipeline(m *member) *pipeline {
 	h := newHalving(m.Collective, m.Ranks, m.Rank)
@@ -214,10 +218,11 @@ func (h *halving) blocks(step int) int               { return h.list[step].count
 func (h *halving) sentOwner(step, i int) int         { return h.owner(h.list[step].block(i, true)) }
 func (h *halving) receivedOwner(step, i int) int     { return h.owner(h.list[step].block(i, false)) }
 
-// needsAll reports whether messages of a step cannot be forwarded at once. In a
-// reduce-scatter this is so if some messages are received early, because the blocks that
-// they are combined with must have arrived in the previous step. In an all-gather it is so
-// if the halves are not equal, because the block that is sent first has arrived last.
+// needsAll reports whether a step must wait for all messages of the previous step, because
+// they cannot be forwarded one by one. In a reduce-scatter this is so if some messages are
+// received early: the blocks with which they are combined must have arrived in the previous
+// step. In an all-gather it is so if the halves are not equal: the block that is sent first
+// has arrived last.
 func (h *halving) needsAll(step int) bool {
 	s := &h.list[step]
 	if !s.gathers {
@@ -226,14 +231,14 @@ func (h *halving) needsAll(step int) bool {
 	return s.low != s.count()
 }
 
-// resends reports whether a received block is sent again. Then it is also sent in the last
-// step.
+// resends reports whether the i-th block that a step receives is sent again in a later
+// step. If so, it is also sent in the last step.
 func (h *halving) resends(step, i int) bool {
 	return h.list[step].block(i, false) < h.list[len(h.list)-1].count()
 }
 
-// phases returns a phase for each step. If there are few blocks, the steps along the odd
-// dimension count as one.
+// phases returns the steps of flow f as a schedule: one phase for each step. If there are
+// few blocks, the steps along the odd dimension count as one phase.
 func (h *halving) phases(f *blockFlow) (list []Phase) {
 	blocks := f.halvingBlocks()
 	done := map[bool]bool{} // by gathers: the odd dimension has a phase already

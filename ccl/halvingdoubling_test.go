@@ -12,6 +12,8 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
+// TestHalvingSteps checks, for rank 0 of a few numbers of ranks, which blocks each step
+// sends and which ranks it sends to and receives from.
 func TestHalvingSteps(t *testing.T) {
 	for ranks, want := range map[int]string{
 		1: "",
@@ -33,7 +35,7 @@ func TestHalvingSteps(t *testing.T) {
 	}
 }
 
-// blockOwners returns the owner of each block, numbered from the block of a rank.
+// blockOwners returns the owner of each block. The first block is that of the given rank.
 func blockOwners(ranks, rank int) (list []int) {
 	h := newHalving(AllReduce, ranks, rank)
 	for number := range ranks {
@@ -42,9 +44,9 @@ func blockOwners(ranks, rank int) (list []int) {
 	return list
 }
 
-// TestHalvingStepsReachAllRanks checks that for any number of ranks the number of steps is
-// minimal, that a rank sends each block except its own once, and that sender and receiver
-// agree about the owner of each block.
+// TestHalvingStepsReachAllRanks checks three properties for any number of ranks: the number
+// of steps is minimal, a rank sends each block except its own once, and sender and receiver
+// agree which rank each block belongs to.
 func TestHalvingStepsReachAllRanks(t *testing.T) {
 	for ranks := 1; ranks <= 130; ranks++ {
 		steps, partners := halvingSteps(ranks)
@@ -76,8 +78,8 @@ func TestHalvingStepsReachAllRanks(t *testing.T) {
 	}
 }
 
-// TestHalvingOfAnyRanks checks values for any number of ranks, and for blocks of many
-// messages, which are several segments.
+// TestHalvingOfAnyRanks checks the values of halving_doubling for any number of ranks, and
+// for blocks of so many messages that they are divided into several segments.
 func TestHalvingOfAnyRanks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e := drawExperiment(t, HalvingDoubling.Collectives...)
@@ -97,9 +99,10 @@ func TestHalvingOfAnyRanks(t *testing.T) {
 	})
 }
 
-// TestHalvingDoublingTakesItsFormula checks that an all-reduce on a fully connected fabric
-// takes 2·ceil(log2 N)·α + 2(N-1)/N·M/b if it is tiny or has two ranks. Others take less,
-// because links to several partners are busy at once: no link carries more than M.
+// TestHalvingDoublingTakesItsFormula checks that an all-reduce of M bytes on a fully
+// connected fabric takes 2·ceil(log2 N)·α + 2(N-1)/N·M/b if it is tiny or has two ranks. α
+// is the latency of a message and b the bandwidth of a link. Other all-reduces take less,
+// because links to several partners are busy at once: no link carries more than M bytes.
 func TestHalvingDoublingTakesItsFormula(t *testing.T) {
 	const all, bandwidth = "system.sips.topology=fully_connected", 100.0 // B/ns
 	message := textbook(Direct, SendRecv, 4, all)
@@ -130,9 +133,9 @@ func TestHalvingDoublingTakesItsFormula(t *testing.T) {
 	}
 }
 
-// TestHalvingDoublingNeedsFewSlots checks that fewer slots take longer, and that slots
-// beyond what a link needs do not help: 16 slots of 4 KiB are twice the data in flight
-// until a credit has returned.
+// TestHalvingDoublingNeedsFewSlots checks that an all-reduce with fewer slots takes longer,
+// and that more than 16 slots of 4 KiB do not make it faster. 16 slots hold twice the data
+// that is in flight until a credit has returned.
 func TestHalvingDoublingNeedsFewSlots(t *testing.T) {
 	const all, bytes = "system.sips.topology=fully_connected", 1 << 20
 	times := map[int]float64{}
@@ -146,7 +149,8 @@ func TestHalvingDoublingNeedsFewSlots(t *testing.T) {
 	}
 }
 
-// BenchmarkHalving128 runs an all-reduce of 128 ranks in 32,512 messages, without values.
+// BenchmarkHalving128 measures the simulation of an all-reduce of 128 ranks in 32,512
+// messages. No values are computed.
 func BenchmarkHalving128(b *testing.B) {
 	const ranks = 128
 	e := classic(HalvingDoubling, AllReduce, ranks, leastBlock*ranks)

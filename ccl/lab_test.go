@@ -42,7 +42,7 @@ type experiment struct {
 	before    func(t *tl.PE, rank int) // runs on each PE before the kernel, unless nil
 }
 
-// String describes the experiment in failures.
+// String describes the experiment for messages of test failures.
 func (e *experiment) String() string {
 	return fmt.Sprintf("%s %v of %v, %d ranks %+v, root cube %d, root %d, counts %v, %v, chunk %d, slots %d, %s %v, %d slots of %v in %s, first %d, in place %v, inboxes %v",
 		e.algorithm.Name, e.Collective, e.DType, e.Ranks, e.Layout, e.RootCube, e.Root, e.Counts, e.Reduction, e.Chunk, e.Slots,
@@ -51,8 +51,8 @@ func (e *experiment) String() string {
 
 var graphs = map[string]*topology.Graph{}
 
-// graph returns the compiled graph of a preset with some changes. It compiles each graph
-// once.
+// graph returns the compiled graph of a preset with the given settings, such as
+// "key=value". It compiles each graph only once.
 func graph(t tester, preset string, sets ...string) *topology.Graph {
 	t.Helper()
 	key := fmt.Sprint(preset, sets)
@@ -84,7 +84,8 @@ const gap = 3
 // unused is the initial value of the bytes of gaps and outputs.
 const unused = 0xa5
 
-// newSide returns a side for blocks with some numbers of elements.
+// newSide returns the input or output of a rank, as a side whose block i has counts[i]
+// elements.
 func newSide(d tl.DType, counts []int) *side {
 	s := &side{offset: make([]int, len(counts))}
 	at := gap
@@ -98,7 +99,8 @@ func newSide(d tl.DType, counts []int) *side {
 
 func (s *side) block(i int) tl.Ptr { return s.ptr.Add(s.offset[i]) }
 
-// shift returns a message from each rank to the next one.
+// shift returns one message per rank: rank i sends count(i) elements to rank i+1, and the
+// last rank sends to rank 0.
 func shift(ranks int, count func(rank int) int) (list []Message) {
 	for from := range ranks {
 		if ranks > 1 {
@@ -166,7 +168,8 @@ type outcome struct {
 	exec []simtime.Time // by rank
 }
 
-// run runs an experiment. The function in fills the input of each rank, unless it is nil.
+// run runs an experiment. Unless `in` is nil, run calls it for each rank to fill the rank's
+// input.
 func (e *experiment) run(t tester, in func(rank int, s *side)) (o outcome) {
 	t.Helper()
 	m := machine.New(graph(t, e.preset, e.sets...), machine.Options{Log: !e.timing})
@@ -251,10 +254,11 @@ func (e *experiment) run(t tester, in func(rank int, s *side)) (o outcome) {
 	return o
 }
 
-// pe returns the PE of a rank of the launch.
+// pe returns the PE that a rank of the launch runs on.
 func (e *experiment) pe(rank int) machine.PEID { return machine.PEID(rank * max(1, e.stride)) }
 
-// place allocates a side in a PE's HBM and writes its contents.
+// place allocates a side in the HBM slice of a PE and writes the contents of the side
+// there.
 func (e *experiment) place(t tester, m *machine.Machine, pe *machine.PE, s *side) {
 	t.Helper()
 	s.memory = pe.Memory(topology.KindHBM)
@@ -264,7 +268,8 @@ func (e *experiment) place(t tester, m *machine.Machine, pe *machine.PE, s *side
 	}
 }
 
-// alloc allocates elements in a memory, and maps them to virtual addresses.
+// alloc allocates elements in the memory id and maps them to a virtual address. It returns
+// the physical address and a pointer to the virtual one.
 func (e *experiment) alloc(t tester, m *machine.Machine, id memory.ID, elems int) (memory.Addr, tl.Ptr) {
 	t.Helper()
 	n := memory.Bytes(max(1, elems) * e.DType.Size())
@@ -279,7 +284,7 @@ func (e *experiment) alloc(t tester, m *machine.Machine, id memory.ID, elems int
 	return addr, tl.Ptr{Addr: int64(va), DType: e.DType, Rank: 1, Stride: [4]int64{1}}
 }
 
-// windows allocates the inboxes, as the first tensor argument of the launch.
+// windows allocates the inboxes of all ranks, as the first tensor argument of the launch.
 func (e *experiment) windows(t tester, m *machine.Machine, args []Args, ports int) [][]memory.Part {
 	t.Helper()
 	elems := ports * e.algorithm.Inbox(&e.Plan)
@@ -293,7 +298,7 @@ func (e *experiment) windows(t tester, m *machine.Machine, args []Args, ports in
 	return [][]memory.Part{parts}
 }
 
-// links returns the queues between neighbours, each once.
+// links returns the neighbour table of the launch: each queue between two neighbours once.
 func (e *experiment) links() (table []machine.Connection) {
 	for rank := range e.Ranks {
 		for _, n := range e.algorithm.Neighbors(&e.Plan, rank) {

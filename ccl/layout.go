@@ -11,8 +11,9 @@ type Layout struct {
 	CubeW, CubeH int // columns and rows of cubes with a rank on each device
 }
 
-// NewLayout returns the layout of ranks on some PEs of a system. It is known if the ranks
-// are on all SIPs in order, and on the same PE of one cube or of all cubes of each SIP.
+// NewLayout returns the layout of a group whose rank i is PE pes[i] of the system. The
+// layout is known if the ranks are on all SIPs in order, and on the same PE of one cube or
+// of all cubes of each SIP. Otherwise NewLayout returns the zero Layout.
 func NewLayout(g *topology.Graph, pes []int) (l Layout) {
 	s := g.Spec()
 	sips, cubes := s.System.SIPs.Count, s.CubesPerSIP()
@@ -35,10 +36,10 @@ func NewLayout(g *topology.Graph, pes []int) (l Layout) {
 	return l
 }
 
-// cubes returns the number of ranks of a device.
+// cubes returns the number of cubes with a rank on each device.
 func (l *Layout) cubes() int { return l.CubeW * l.CubeH }
 
-// known reports whether the layout gives the positions of a number of ranks.
+// known reports whether the layout gives the positions of the given number of ranks.
 func (l *Layout) known(ranks int) bool {
 	return l.W > 0 && l.H > 0 && l.cubes() > 0 && l.W*l.H*l.cubes() == ranks
 }
@@ -50,9 +51,9 @@ type grid struct {
 	wrap bool
 }
 
-// grid returns the grid of the ranks: the grid of the devices, if each device has one rank.
-// If the layout is not known, it is the most square grid, at least as wide as high; a prime
-// number of ranks is one row.
+// grid returns the grid of the ranks. If each device has one rank, it is the grid of the
+// devices. If the layout is not known, it is the most square grid, at least as wide as
+// high; a prime number of ranks forms one row.
 func (p *Plan) grid() grid {
 	if p.Layout.known(p.Ranks) && p.Layout.cubes() == 1 {
 		return grid{p.Layout.W, p.Layout.H, p.Layout.wraps()}
@@ -60,13 +61,13 @@ func (p *Plan) grid() grid {
 	return squareGrid(p.Ranks)
 }
 
-// wraps reports whether the first and the last device of a row are as near as any two
-// neighbours.
+// wraps reports whether rows of devices wrap: the first and the last device of a row are as
+// near to each other as any two neighbours.
 func (l *Layout) wraps() bool {
 	return l.Fabric != topology.Line && l.Fabric != topology.Mesh2DNoWrap
 }
 
-// squareGrid returns the most square grid of a number of ranks.
+// squareGrid returns the most square grid that has exactly the given number of ranks.
 func squareGrid(ranks int) grid {
 	w, h := topology.MostSquare(ranks)
 	return grid{w, h, true}
@@ -109,7 +110,8 @@ func (g grid) ring() []int {
 	return g.snake()
 }
 
-// snake returns the ring of a grid with an even number of rows.
+// snake returns the ring through all ranks of a grid with an even number of rows (see
+// ring).
 func (g grid) snake() (order []int) {
 	order = append(order, 0)
 	for row := range g.h {

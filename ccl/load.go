@@ -20,11 +20,11 @@ var defaultFile []byte
 
 var file = config.File[Config]{Presets: config.Presets{"default": defaultFile}, DefaultFile: File, New: func(d *config.Doc) *Config { return &Config{origin: d} }, Scalars: scalars, Check: (*Config).check}
 
-// Load reads a configuration: the file with a name, or the preset "default". With an empty
-// name it reads ./ccl.yaml if that exists, otherwise the preset; [Config.Source] returns
-// which one. Each of sets changes one value, as in "defaults.buffer_kind=hbm". The error
-// has a line for every mistake. If ctx ends before everything is read, the error is the
-// cause of ctx.
+// Load reads a configuration: the file with the given name, or the preset "default". With
+// an empty name it reads ./ccl.yaml if that file exists, and otherwise the preset.
+// [Config.Source] returns which of the two was read. Each of sets changes one value, as in
+// "defaults.buffer_kind=hbm". The error has a line for every mistake. If ctx ends before
+// everything is read, the error is the cause of ctx.
 func Load(ctx context.Context, name string, sets ...string) (*Config, error) {
 	c, err := file.Load(ctx, name, sets...)
 	if err == nil {
@@ -33,8 +33,8 @@ func Load(ctx context.Context, name string, sets ...string) (*Config, error) {
 	return c, err
 }
 
-// Parse is like Load for a text in memory. The text may extend the preset, but no files.
-// Errors refer to the text by name.
+// Parse is like Load, but reads the configuration from src. The text may extend the preset,
+// but no files. Errors refer to the text by name.
 func Parse(name string, src []byte, sets ...string) (*Config, error) {
 	c, err := file.Parse(name, src, sets...)
 	if err == nil {
@@ -49,10 +49,10 @@ func Default() *Config { return file.Default() }
 // embeddedEntries returns the names of the entries of the embedded file.
 var embeddedEntries = sync.OnceValue(func() []string { return Default().Names() })
 
-// scalars returns the syntax of values: that of the topology, and the names of algorithms.
-// The names are those of the algorithms that are registered so far, and auto. The value of
-// defaults.algorithm may also name an entry; [Config.check] looks it up after all entries
-// have been read.
+// scalars returns the syntax of scalar values in ccl.yaml: the syntax of the topology's
+// values, and the names of algorithms. The names are auto and the algorithms that are
+// registered so far. The value of defaults.algorithm may also name an entry; [Config.check]
+// looks up that name after all entries have been read.
 func scalars() config.Scalars {
 	s := maps.Clone(config.Quantities)
 	config.DefineWords(s, append(Names(), Auto))
@@ -65,7 +65,7 @@ func scalars() config.Scalars {
 	return s
 }
 
-// algorithmOrEntry describes for errors what defaults.algorithm may be.
+// algorithmOrEntry describes, for error messages, which values defaults.algorithm may have.
 func algorithmOrEntry() string {
 	return "one of " + strings.Join(append(Names(), Auto), ", ") + ", or the name of an entry of algorithms"
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/kernbench/kernbench/internal/config/configtest"
 )
 
+// TestLoadFindsWhatWasAskedFor checks which file or preset Load reads for each name.
 func TestLoadFindsWhatWasAskedFor(t *testing.T) {
 	t.Chdir(t.TempDir())
 	write := func(file, text string) {
@@ -45,8 +46,8 @@ func TestLoadFindsWhatWasAskedFor(t *testing.T) {
 	}
 }
 
-// TestLayers checks that a file that extends the default can change single values of its
-// entries.
+// TestLayers checks that a file that extends the default configuration can change single
+// values of the default's entries.
 func TestLayers(t *testing.T) {
 	c, err := Parse("mine.yaml", []byte("extends: default\nalgorithms: {tree_all_reduce_7: {n_elem: 9}}\n"),
 		"algorithms.tree_all_reduce_7.buffer_kind=hbm", "defaults.n_slots=2")
@@ -61,7 +62,8 @@ func TestLayers(t *testing.T) {
 
 var placed = regexp.MustCompile(`^[^:]+\.yaml:[1-9][0-9]*:[1-9][0-9]*: `)
 
-// TestBad loads every broken file of testdata and compares the complete error text.
+// TestBad loads every broken file of testdata, and compares the complete text of the error
+// with a golden file.
 func TestBad(t *testing.T) {
 	files, err := filepath.Glob("testdata/config*.yaml")
 	if err != nil || len(files) == 0 {
@@ -91,6 +93,7 @@ func TestBad(t *testing.T) {
 	}
 }
 
+// TestBadSet checks the errors for wrong --set arguments.
 func TestBadSet(t *testing.T) {
 	for _, c := range []struct{ set, want string }{
 		{"defaults.chunk_bytes=1 MiB", ""}, // the size of the queue is not known

@@ -16,8 +16,8 @@ type member struct {
 	waiting []int
 }
 
-// freeLater frees a pinned tile, but only after several more calls. A tile that is freed at
-// once is the next to be overwritten, and it may still be in flight.
+// freeLater frees a pinned tile, but only after several more calls of freeLater. A tile
+// that is freed at once is the next to be overwritten, and it may still be in flight.
 func (m *member) freeLater(x tl.Tile) {
 	if m.freed = append(m.freed, x); len(m.freed) > min(m.tiles()/8, 64) {
 		m.freed[0].Free()
@@ -25,13 +25,15 @@ func (m *member) freeLater(x tl.Tile) {
 	}
 }
 
-// load loads n elements into TCM.
+// load loads n elements at p into TCM.
 func (m *member) load(p tl.Ptr, n int) tl.Tile { return m.t.Load(p, tl.Shape{n}, m.DType) }
 
-// addend loads n elements and prepares them to be combined with those of other ranks.
+// addend loads n elements at p and prepares them to be combined with the elements of other
+// ranks.
 func (m *member) addend(p tl.Ptr, n int) tl.Tile { return m.Addend(m.load(p, n)) }
 
-// copy copies n elements within the rank, unless source and destination are the same.
+// copy copies n elements in the memory of the rank, unless source and destination are the
+// same address.
 func (m *member) copy(to, from tl.Ptr, n int) {
 	if to.Addr == from.Addr {
 		return
@@ -41,7 +43,8 @@ func (m *member) copy(to, from tl.Ptr, n int) {
 	}
 }
 
-// runSingle performs the collective if the group has one rank. It reports whether it did.
+// runSingle performs the collective by itself if the group has only one rank. It reports
+// whether it did.
 func (m *member) runSingle() bool {
 	if m.Ranks > 1 || m.Collective == SendRecv {
 		return false
@@ -59,15 +62,15 @@ func (m *member) runSingle() bool {
 	return true
 }
 
-// storeOwn stores a part of the rank's own block, which an all-gather has only sent, unless
-// input and output are the same memory.
+// storeOwn stores a tile of the rank's own block b in the output of an all-gather. It does
+// nothing if input and output are the same memory.
 func (m *member) storeOwn(b block, tile tl.Tile) {
 	if b.in.Addr != b.out.Addr {
 		m.t.Store(b.out, tile)
 	}
 }
 
-// withoutPE returns a member without a PE, from which schedules are computed.
+// withoutPE returns a member that has no PE. Schedules are computed from such a member.
 func (p *Plan) withoutPE(rank int) *member {
 	nowhere := func(int) tl.Ptr { return tl.Ptr{DType: p.DType, Rank: 1, Stride: [oplog.MaxRank]int64{1}} }
 	return &member{Args: &Args{Plan: p, Rank: rank, In: nowhere, Out: nowhere}}

@@ -15,8 +15,8 @@ var Mesh = bucketAlgorithm("mesh", "on a grid of the ranks: along rows, then alo
 var DualMesh = bucketAlgorithm("dual_mesh", "on a grid of the ranks: rows first with one share of the data, columns first with the rest",
 	meshNeighbors, func(p *Plan, rank int) []path { return p.split(p.rowAndColumn(rank), 1) })
 
-// rowAndColumn returns the ring of the rank's row and the ring of its column. It omits
-// rings of one rank.
+// rowAndColumn returns the rings of the rank's row and of its column in the grid of ranks.
+// It omits a ring that would have only one rank.
 func (p *Plan) rowAndColumn(rank int) (dims []dim) {
 	g := p.grid()
 	for _, d := range []dim{

@@ -2,8 +2,8 @@ package ccl
 
 import "testing"
 
-// TestCheckNeighbors checks that mistakes of an author are reported before they cause a
-// deadlock.
+// TestCheckNeighbors checks that CheckNeighbors reports wrong lists of neighbours before
+// they cause a deadlock.
 func TestCheckNeighbors(t *testing.T) {
 	ring := func(p *Plan, rank int) []Neighbor { // a ring of 5 ranks; the neighbour to the east first
 		return []Neighbor{{Rank: (rank + 1) % 5, Inbox: 1}, {Rank: (rank + 4) % 5, Inbox: 0}}

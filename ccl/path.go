@@ -18,7 +18,7 @@ type dim struct {
 
 func (d *dim) size() int { return len(d.cycle) }
 
-// reverse returns the same ring in the other direction.
+// reverse returns the ring of d in the other direction.
 func (d dim) reverse() dim {
 	d.cycle, d.place = slices.Clone(d.cycle), d.size()-1-d.place
 	slices.Reverse(d.cycle)
@@ -49,7 +49,7 @@ func (p *path) groupSize(k int) int {
 // to units is rarely wrong by more than 1 %.
 const shareUnits = 5040
 
-// share returns the range of n elements that belongs to the path.
+// share returns the offset and the length of the path's share of n elements.
 func (p *path) share(n int) (from, count int) {
 	from = n * p.lo / shareUnits
 	return from, n*p.hi/shareUnits - from
@@ -58,15 +58,16 @@ func (p *path) share(n int) (from, count int) {
 // onePath returns a single path that carries all data.
 func onePath(dims ...dim) []path { return []path{{dims: dims, hi: shareUnits}} }
 
-// split divides the data between two paths: one begins with the first dimension, the other
-// with the second. The shares are chosen such that the links of both dimensions are busy
-// for the same time. Where rows and columns wrap, a ring of more than two ranks has
-// separate links for each direction that is used.
+// split divides the data between two paths: one begins with the first of the two
+// dimensions, the other with the second. The shares are chosen such that the links of both
+// dimensions are busy for the same time. directions is the number of directions that are
+// used, 1 or 2. Where rows and columns wrap, a ring of more than two ranks has separate
+// links for each direction.
 //
-// If a dimension of d ranks is the first of a path, each element occupies its links for a
-// time proportional to f(d) = 2(d-1)/d / links. If the dimension is the second, this is
-// divided by the number of ranks of the first dimension, because only that part of the
-// elements is left to reduce.
+// If a dimension of d ranks is the first of a path, each element occupies the links of the
+// dimension for a time proportional to f(d) = 2(d-1)/d / links. If the dimension is the
+// second, this time is divided by the number of ranks of the first dimension, because only
+// that part of the elements is left to reduce.
 func (p *Plan) split(dims []dim, directions int) []path {
 	if len(dims) < 2 {
 		return onePath(dims...)
@@ -86,8 +87,8 @@ func (p *Plan) split(dims []dim, directions int) []path {
 	return []path{{dims: dims, hi: at}, {dims: []dim{dims[1], dims[0]}, lo: at, hi: shareUnits}}
 }
 
-// bothDirections splits each path into two that carry half of its share each, in opposite
-// directions.
+// bothDirections splits each path into two paths in opposite directions. Each of the two
+// carries half of the share.
 func bothDirections(list []path) (both []path) {
 	for _, p := range list {
 		back := path{lo: (p.lo + p.hi) / 2, hi: p.hi, back: true}

@@ -22,7 +22,7 @@ type flow interface {
 	needsAll(step int) bool
 }
 
-// exchanger receives, sends and stores the messages of a flow.
+// exchanger receives, sends and stores the messages of a flow. An item says which message.
 type exchanger interface {
 	// receive receives an item, if it is not empty, and combines it with the rank's own
 	// data.
@@ -64,13 +64,14 @@ type pipeline struct {
 	held    map[flowItem]tl.Tile // items that were received early
 }
 
-// flowItem is an item of a flow.
+// flowItem is an item together with the index of its flow.
 type flowItem struct {
 	flow int
 	item
 }
 
-// action is the receipt of a message, the sending of a message, or both.
+// action is one entry in a rank's sequence of receives and sends: it receives a message,
+// sends a message, or does both.
 type action struct {
 	flow               int
 	incoming, outgoing item
@@ -79,7 +80,7 @@ type action struct {
 	last               bool // incoming is the last message of its segment
 }
 
-// run performs all actions.
+// run performs all actions of the rank in order.
 func (l *pipeline) run() {
 	for a := range l.actions {
 		l.do(a)
@@ -102,10 +103,12 @@ func (l *pipeline) actions(yield func(action) bool) {
 }
 
 // round yields the actions of one round for the interleaved flows that begin with flow i:
-// one step of every segment in flight, the oldest segment first. If a segment ends in the
-// round in which the next segment starts, and no other segment is in flight, the rank
-// receives the last messages and sends the first messages alternately. So the link does not
-// become idle.
+// one step of every segment in flight, the oldest segment first. It reports whether yield
+// asked for more.
+//
+// If a segment ends in the round in which the next segment starts, and no other segment is
+// in flight, the rank receives the last messages and sends the first messages alternately.
+// So the link does not become idle.
 func (l *pipeline) round(i, steps, round int, yield func(action) bool) bool {
 	first := max(0, tl.CDiv(round-steps, l.spacing))
 	last := min(l.segments-1, round/l.spacing)
@@ -121,9 +124,10 @@ func (l *pipeline) round(i, steps, round int, yield func(action) bool) bool {
 	return true
 }
 
-// move yields the actions that receive the messages of one step and send those of another,
-// for the interleaved flows that begin with flow i. incoming and outgoing have the segment
-// and the number of these steps. If a number is out of range, the step has no messages.
+// move yields the actions that receive the messages of one step and send the messages of
+// another step, for the interleaved flows that begin with flow i. incoming and outgoing
+// give the segment and the step. A step that is out of range has no messages. It reports
+// whether yield asked for more.
 func (l *pipeline) move(i int, incoming, outgoing item, yield func(action) bool) bool {
 	f := l.flows[i]
 	in, out := 0, 0
@@ -152,7 +156,7 @@ func (l *pipeline) move(i int, incoming, outgoing item, yield func(action) bool)
 	return true
 }
 
-// do performs an action.
+// do performs an action: it receives, sends and stores the messages of the action.
 func (l *pipeline) do(a action) {
 	var x tl.Tile
 	early := false
@@ -167,7 +171,8 @@ func (l *pipeline) do(a action) {
 	}
 }
 
-// send sends an item. If the queue may be full, it first receives the oldest pending item.
+// send sends the message of item `at` in flow i. If the queue may be full, it first
+// receives the oldest pending item.
 func (l *pipeline) send(i int, at item, x tl.Tile) {
 	channel := l.flows[i].channel(at.step)
 	for channel >= len(l.pending) {
@@ -189,7 +194,8 @@ func (l *pipeline) send(i int, at item, x tl.Tile) {
 	l.pending[channel] = append(l.pending[channel], flowItem{i, at})
 }
 
-// receive receives an item, or returns the tile if the item was received early.
+// receive receives the message of item `at` in flow i. If the message was received early,
+// it returns the tile that was kept, and early is true.
 func (l *pipeline) receive(i int, at item) (x tl.Tile, early bool) {
 	it := flowItem{i, at}
 	if x, early = l.held[it]; early {
@@ -201,9 +207,9 @@ func (l *pipeline) receive(i int, at item) (x tl.Tile, early bool) {
 	return l.flows[i].receive(at), false
 }
 
-// chooseSpacing returns the smallest spacing, but at least `least`, with which no channel
-// has more than `ahead` messages in a round. It returns steps if no smaller spacing will
-// do.
+// chooseSpacing returns the smallest spacing between segments, in rounds, with which no
+// channel carries more than `ahead` messages in a round. The result is at least `least`. If
+// no smaller spacing is enough, it is steps.
 func (l *pipeline) chooseSpacing(steps, ahead, least int) int {
 	for spacing := least; spacing < steps; spacing++ {
 		if l.maxLoad(spacing, steps) <= ahead {
@@ -213,8 +219,8 @@ func (l *pipeline) chooseSpacing(steps, ahead, least int) int {
 	return steps
 }
 
-// maxLoad returns the maximum number of messages that a channel carries in a round with a
-// spacing.
+// maxLoad returns the maximum number of messages that any channel carries in a round, if
+// segments start `spacing` rounds apart.
 func (l *pipeline) maxLoad(spacing, steps int) (most int) {
 	for first := range spacing {
 		load := map[int]int{} // by channel
@@ -229,8 +235,8 @@ func (l *pipeline) maxLoad(spacing, steps int) (most int) {
 	return most
 }
 
-// oneFlow is the only flow of a pipeline. All its steps have the same number of messages,
-// over one channel or over one channel each.
+// oneFlow runs a pipeline with a single flow. All its steps have the same number of
+// messages, over one channel or over one channel each.
 type oneFlow struct {
 	exchanger
 	segments, count, pieces int
@@ -241,7 +247,7 @@ func (f *oneFlow) messages(int) int  { return f.pieces }
 func (f *oneFlow) channel(int) int   { return 0 }
 func (f *oneFlow) needsAll(int) bool { return false }
 
-// run moves the segments one after another.
+// run runs the pipeline: the segments of the flow move one after another.
 func (f oneFlow) run(m *member) {
 	if f.segments > 0 {
 		(&pipeline{member: m, flows: []flow{&f}, interleaved: 1, segments: f.segments, spacing: f.count}).run()

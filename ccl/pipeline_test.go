@@ -22,6 +22,8 @@ func (x *tape) store(at item, _ tl.Tile) bool {
 	return false
 }
 
+// TestFlowSendsOneStepAhead checks the order in which a flow sends, receives and stores: a
+// rank sends the messages of a step before it receives those of the same step.
 func TestFlowSendsOneStepAhead(t *testing.T) {
 	for _, c := range []struct {
 		segments, steps, pieces int
@@ -42,6 +44,7 @@ func TestFlowSendsOneStepAhead(t *testing.T) {
 	}
 }
 
+// TestCut checks how many segments and pieces newCut divides a block into.
 func TestCut(t *testing.T) {
 	for _, c := range []struct {
 		largest, chunk, slots int
@@ -60,8 +63,8 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// TestPiecesMakeTheBlock checks that the pieces of a block follow each other, that no piece
-// is larger than a message, and that together they are the block.
+// TestPiecesMakeTheBlock checks that the pieces of a block follow each other without gaps,
+// that no piece is larger than a message, and that together they cover the block.
 func TestPiecesMakeTheBlock(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := Plan{Chunk: rapid.IntRange(1, 100).Draw(t, "chunk"), Slots: rapid.IntRange(1, 20).Draw(t, "slots")}
@@ -86,6 +89,7 @@ func TestPiecesMakeTheBlock(t *testing.T) {
 	})
 }
 
+// TestGridIsSquare checks that ranks without a layout form the most square grid.
 func TestGridIsSquare(t *testing.T) {
 	for ranks, want := range map[int][2]int{1: {1, 1}, 2: {2, 1}, 6: {3, 2}, 7: {7, 1}, 12: {4, 3}, 16: {4, 4}, 200: {20, 10}} {
 		if g := (&Plan{Ranks: ranks}).grid(); [2]int{g.w, g.h} != want {
@@ -94,8 +98,9 @@ func TestGridIsSquare(t *testing.T) {
 	}
 }
 
-// TestRingAllToAllInbox checks the load of the busiest link of an all-to-all round a ring.
-// With equal blocks it carries the blocks of half of the pairs.
+// TestRingAllToAllInbox checks the number of elements on the busiest link of an all-to-all
+// around a ring. With equal blocks, the link carries the blocks of half of the pairs of
+// ranks.
 func TestRingAllToAllInbox(t *testing.T) {
 	for _, c := range []struct {
 		ranks  int

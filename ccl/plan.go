@@ -33,9 +33,10 @@ type Plan struct {
 // Message is a message from one rank to another. A message from a rank to itself is copied.
 type Message struct{ From, To, Count int }
 
-// Count returns the number of elements of block i. For AllReduce, Reduce and Broadcast i is
-// 0. For AllGather, Gather, ReduceScatter and Scatter it is the rank of the block, for
-// SendRecv the index of the message, and for AllToAll from*Ranks + to.
+// Count returns the number of elements of block i. For AllReduce, Reduce and Broadcast, i
+// is 0. For AllGather, Gather, ReduceScatter and Scatter, i is the rank that the block
+// belongs to. For SendRecv, i is the index of the message. For AllToAll, i is from*Ranks +
+// to.
 func (p *Plan) Count(i int) int {
 	switch {
 	case p.Collective == SendRecv:
@@ -64,7 +65,7 @@ func (p *Plan) Block(i int) (from, count int) {
 // Between returns the number of elements that rank from sends to rank to in AllToAll.
 func (p *Plan) Between(from, to int) int { return p.Count(from*p.Ranks + to) }
 
-// total returns the number of elements of the blocks of all ranks.
+// total returns the total number of elements in the blocks of all ranks.
 func (p *Plan) total() int {
 	from, count := p.Block(p.Ranks - 1)
 	return from + count
@@ -84,7 +85,7 @@ func (p *Plan) Largest() (n int) {
 	return n
 }
 
-// tiles returns the number of messages that may wait in TCM.
+// tiles returns the maximum number of messages that may wait in TCM.
 func (p *Plan) tiles() int { return cmp.Or(p.Tiles, 256) }
 
 // Args is a plan together with the arguments of one rank.

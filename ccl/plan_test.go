@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestCounts checks the offsets and lengths of blocks if a plan has one count for all
-// blocks, one for each, or none.
+// TestCounts checks the offsets and lengths of blocks for a plan with one count for all
+// blocks, one count per block, or no counts.
 func TestCounts(t *testing.T) {
 	uneven := []int{3, 0, 7, 1, 5}
 	pairs := make([]int, 9) // for 3 ranks
@@ -59,8 +59,8 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// TestOneCountStandsForAll checks that one count for all blocks means the same as that
-// count for each block.
+// TestOneCountStandsForAll checks that a plan with one count for all blocks has the same
+// blocks as a plan that repeats the count for each block.
 func TestOneCountStandsForAll(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := rapid.SampledFrom([]Collective{AllGather, Gather, ReduceScatter, Scatter, AllToAll}).Draw(t, "collective")

@@ -11,8 +11,9 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// drawExperiment draws any algorithm, collective, group, counts, dtype and reduction, with
-// any queues that hold as many messages as the plan says.
+// drawExperiment draws a random experiment: algorithm, collective, group, counts, dtype and
+// reduction, with any queues that hold as many messages as the plan says. If collectives
+// are given, it draws one of them.
 func drawExperiment(t *rapid.T, collectives ...Collective) experiment {
 	c := rapid.SampledFrom(collectives).Draw(t, "collective")
 	e := experiment{algorithm: rapid.SampledFrom(Algorithms(c)).Draw(t, "algorithm"), preset: "default"}
@@ -50,7 +51,7 @@ func drawExperiment(t *rapid.T, collectives ...Collective) experiment {
 	return e
 }
 
-// drawLayout draws a layout of a number of ranks, which may be unknown.
+// drawLayout draws a layout for the given number of ranks. The layout may be unknown.
 func drawLayout(t *rapid.T, ranks int) (l Layout) {
 	if !rapid.Bool().Draw(t, "known layout") {
 		return l
@@ -70,7 +71,8 @@ func drawLayout(t *rapid.T, ranks int) (l Layout) {
 	return l
 }
 
-// TestAnythingIsRight checks the values of random collectives.
+// TestAnythingIsRight checks the values of random collectives with random algorithms,
+// groups and data.
 func TestAnythingIsRight(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e := drawExperiment(t, Collectives()...)
@@ -80,7 +82,8 @@ func TestAnythingIsRight(t *testing.T) {
 }
 
 // TestSameInputGivesTheSameBytes checks that the order in which elements are combined
-// depends only on ranks and counts: other messages, queues and memories give the same bits.
+// depends only on ranks and counts. A run with different message sizes, queues and memories
+// must give the same bits.
 func TestSameInputGivesTheSameBytes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e := drawExperiment(t, AllReduce, Reduce, ReduceScatter)

@@ -28,13 +28,13 @@ const (
 
 var reductionNames = [numReductions]string{"sum", "avg", "prod", "min", "max", "band", "bor", "bxor", "premul_sum"}
 
-// String returns the name, such as "sum".
+// String returns the name of the reduction, such as "sum".
 func (r Reduction) String() string { return printable.Name("Reduction", r, reductionNames[:]) }
 
 // Reductions returns all reductions.
 func Reductions() []Reduction { return enumerate(numReductions) }
 
-// Serves reports whether the reduction is defined for a dtype.
+// Serves reports whether the reduction is defined for elements of dtype d.
 func (r Reduction) Serves(d tl.DType) bool {
 	switch r {
 	case Avg, PremulSum:
@@ -45,7 +45,8 @@ func (r Reduction) Serves(d tl.DType) bool {
 	return true
 }
 
-// Addend prepares a rank's elements for Combine: PremulSum multiplies them.
+// Addend prepares a rank's elements for Combine: for PremulSum it multiplies them by
+// p.Factor, otherwise it returns them unchanged.
 func (p *Plan) Addend(x tl.Tile) tl.Tile {
 	if p.Reduction == PremulSum {
 		return x.Mul(p.Factor)
@@ -53,7 +54,7 @@ func (p *Plan) Addend(x tl.Tile) tl.Tile {
 	return x
 }
 
-// Combine reduces two tiles of addends to one.
+// Combine returns the reduction of two tiles, element by element.
 func (p *Plan) Combine(x, y tl.Tile) tl.Tile {
 	switch p.Reduction {
 	case Product:
@@ -72,7 +73,8 @@ func (p *Plan) Combine(x, y tl.Tile) tl.Tile {
 	return x.Add(y)
 }
 
-// Result finishes the combined elements of all ranks: Avg divides them.
+// Result returns the final value of elements that were combined from all ranks: for Avg it
+// divides them, otherwise it returns them unchanged.
 func (p *Plan) Result(x tl.Tile) tl.Tile {
 	if p.Reduction != Avg {
 		return x

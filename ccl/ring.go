@@ -12,7 +12,7 @@ var Ring = bucketAlgorithm("ring", "round a ring of all ranks: reduce-scatter, a
 var BidirectionalRing = bucketAlgorithm("bidirectional_ring", "round a ring of all ranks, half of the data in each direction",
 	ringNeighbors, func(p *Plan, rank int) []path { return bothDirections(onePath(p.ring(rank))) })
 
-// ring returns the ring of all ranks from the view of one rank.
+// ring returns the ring of all ranks from the view of the given rank.
 func (p *Plan) ring(rank int) dim {
 	if p.ringOrder == nil { // the order is the same for all ranks
 		p.ringOrder = grid{p.Ranks, 1, true}.ring()
@@ -29,9 +29,10 @@ func (p *Plan) ring(rank int) dim {
 
 func ringNeighbors(p *Plan, rank int) []Neighbor { return p.ring(rank).neighbors(0, 0) }
 
-// neighbors returns the two neighbours of a rank on a ring. first is the index of the first
-// of them in the rank's list of neighbours. The next port of each rank leads to the
-// previous port of the following rank. base is the rank with coordinate 0.
+// neighbors returns the two neighbours of a rank on the ring d: the next rank and the
+// previous rank. The port d.next of each rank is connected with the port d.previous of the
+// next rank. base is the rank with coordinate 0. first is the index that the first of the
+// two neighbours has in the rank's complete list.
 func (d dim) neighbors(base, first int) []Neighbor {
 	n := d.size()
 	if n == 1 {

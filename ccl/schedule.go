@@ -23,14 +23,14 @@ type Schedule struct {
 	Roots []int
 }
 
-// TreeNode is the edges of a rank in a tree.
+// TreeNode lists the edges of a rank in a tree: its parent and its children.
 type TreeNode struct {
 	Root     bool // the rank has no parent
 	Parent   Neighbor
 	Children []Neighbor
 }
 
-// neighbors returns the parent, unless the rank is the root, and the children.
+// neighbors returns the parent, unless the rank is the root, followed by the children.
 func (n TreeNode) neighbors() []Neighbor {
 	if n.Root {
 		return n.Children
@@ -75,8 +75,8 @@ type Exchange struct {
 	Ring bool
 }
 
-// newExchange completes e for blocks of at most largest elements and returns it as a
-// schedule.
+// newExchange sets the segments and messages of e for blocks of at most `largest` elements,
+// and returns e as a schedule.
 func newExchange(p *Plan, e Exchange, largest int) Schedule {
 	c := newCut(p, largest)
 	if c.pieces == 0 {
@@ -86,8 +86,8 @@ func newExchange(p *Plan, e Exchange, largest int) Schedule {
 	return Schedule{Exchange: &e}
 }
 
-// newPipelineSchedule returns the schedule of an algorithm for which pipelineOf returns the
-// pipeline of each rank.
+// newPipelineSchedule returns the schedule of an algorithm that runs a pipeline. pipelineOf
+// returns the pipeline of each rank.
 func newPipelineSchedule(p *Plan, pipelineOf func(rank int) *pipeline) Schedule {
 	l := pipelineOf(0)
 	if len(l.flows) == 0 {

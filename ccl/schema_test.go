@@ -20,7 +20,8 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// TestSchemaIsCurrent compares ccl.schema.json with the schema that follows from the types.
+// TestSchemaIsCurrent checks that ccl.schema.json equals the schema that is derived from
+// the types of config.go.
 func TestSchemaIsCurrent(t *testing.T) {
 	w := schemaWriter{comments(t), queueSchemas(t)}
 	root := w.write(reflect.TypeFor[Config](), "")
@@ -38,9 +39,9 @@ func TestSchemaIsCurrent(t *testing.T) {
 	configtest.Golden(t, "ccl.schema.json", string(text)+"\n")
 }
 
-// schemaWriter derives the schema from the types: keys and limits from the tags,
-// descriptions from the comments. The syntax of types that the topology has, too, comes
-// from the topology's schema.
+// schemaWriter derives the schema from the Go types: keys and limits from the tags,
+// descriptions from the comments. Types that the topology also uses have the syntax of the
+// topology's schema.
 type schemaWriter struct {
 	comments map[string]string
 	queue    map[reflect.Type]*jsonschema.Schema
@@ -85,8 +86,8 @@ func (w schemaWriter) write(t reflect.Type, tag reflect.StructTag) *jsonschema.S
 	return &jsonschema.Schema{Type: "string", MinLength: jsonschema.Ptr(1)}
 }
 
-// queueSchemas returns the schemas of the types that describe queues, from the topology's
-// schema.
+// queueSchemas returns the schemas of the types that describe queues. It reads them from
+// the topology's schema.
 func queueSchemas(t *testing.T) map[reflect.Type]*jsonschema.Schema {
 	var root jsonschema.Schema
 	if err := json.Unmarshal(topology.Schema(), &root); err != nil {
@@ -147,7 +148,7 @@ var loaderOnly = []string{
 }
 
 // TestSchemaAgreesWithLoader checks that the schema and the loader accept and refuse the
-// same files. It changes a file in every place, and gives each result to both.
+// same files. It changes a valid file in every place, and gives each changed file to both.
 func TestSchemaAgreesWithLoader(t *testing.T) {
 	drift := configtest.Drift{
 		Schema: configtest.Resolve(t, Schema()), LoaderOnly: loaderOnly,
@@ -193,8 +194,9 @@ var (
 	strangeKeys = []string{"unknown", "a_b-c_1", "1", "Upper", "two words", "a__b", "a_", "-", "", "a.b"}
 )
 
-// mutate changes a tree in every place: it deletes and adds keys, and replaces values. It
-// calls try after each change, and then undoes the change.
+// mutate changes a tree of YAML values in every place: it deletes keys, adds keys and
+// replaces values. After each change it calls try with a description, and then undoes the
+// change.
 func mutate(path string, tree map[string]any, try func(what string)) {
 	for _, key := range strangeKeys {
 		for _, v := range []any{1, map[string]any{}} {

@@ -2,8 +2,9 @@ package ccl
 
 import "github.com/kernbench/kernbench/tl"
 
-// messageNeighbors returns a port for each message that a rank sends or receives, in the
-// order of the messages. A message from a rank to itself needs no port.
+// messageNeighbors returns the neighbours of a rank in SendRecv: one port for each message
+// that the rank sends or receives, in the order of the messages. A message from a rank to
+// itself needs no port.
 func messageNeighbors(p *Plan, rank int) (list []Neighbor) {
 	ports := make(map[int]int, 2) // number of ports so far, by rank
 	for _, m := range p.Messages {
@@ -61,7 +62,7 @@ func (m *member) sendRecv() {
 	}
 }
 
-// chunk returns the elements of a message that are sent in a round.
+// chunk returns the offset and the length of the part of message m that is sent in a round.
 func (p *Plan) chunk(m Message, round int) (at, n int) {
 	rounds := tl.CDiv(m.Count, p.Chunk)
 	if round >= rounds {

@@ -7,7 +7,7 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// Queues returns the settings of queues. All other fields are zero.
+// Queues returns the settings that concern queues. All other fields of the result are zero.
 func (s Settings) Queues() topology.IPCQ {
 	return topology.IPCQ{
 		BufferKind: s.BufferKind, Backpressure: s.Backpressure, NSlots: s.NSlots, SlotSize: s.SlotSize, CreditBytes: s.CreditBytes,
@@ -21,14 +21,14 @@ func (s Settings) Chunk(q topology.IPCQ) topology.Bytes {
 	return min(cmp.Or(s.ChunkBytes, q.SlotSize), topology.Bytes(q.NSlots)*q.SlotSize)
 }
 
-// Size sets the message size and the number of slots of a plan for queues q.
+// Size sets the message size (Chunk) and the number of slots of plan p, for queues q.
 func (s Settings) Size(p *Plan, q topology.IPCQ) {
 	chunk := s.Chunk(q)
 	p.Chunk = max(1, int(chunk)/p.DType.Size())
 	p.Slots = max(1, q.NSlots/int((chunk+q.SlotSize-1)/q.SlotSize))
 }
 
-// Check returns an error if the settings do not suit a system.
+// Check returns an error if the root cube of the settings does not exist in the system.
 func (s Settings) Check(spec *topology.Spec) error {
 	if cubes := spec.CubesPerSIP(); s.RootCube > cubes {
 		return fmt.Errorf("root_cube %d: the last cube of a SIP is %d", s.RootCube-1, cubes-1)

@@ -6,7 +6,7 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// textbook returns an experiment on eight SIPs on which only the links between them take
+// textbook returns an experiment with eight SIPs, where only the links between SIPs take
 // time: 150 ns and 100 GB/s. Each queue holds 256 messages of 4 KiB.
 func textbook(a *Algorithm, c Collective, bytes int, sets ...string) experiment {
 	return experiment{
@@ -24,10 +24,10 @@ func within(t *testing.T, what string, got, formula, low, high float64) {
 	}
 }
 
-// TestRingAllReduceTakesItsFormula checks that a ring all-reduce takes 2(N-1)α +
-// 2(N-1)/N·M/b if blocks are single messages, and if blocks are large. In between it takes
-// less, because only the first messages of a block wait for α, but never less than the
-// bandwidth term.
+// TestRingAllReduceTakesItsFormula checks that a ring all-reduce of M bytes takes 2(N-1)α +
+// 2(N-1)/N·M/b if each block is a single message, and if blocks are large. α is the latency
+// of a message and b the bandwidth of a link. In between it takes less, because only the
+// first messages of a block wait for α, but never less than the bandwidth term.
 func TestRingAllReduceTakesItsFormula(t *testing.T) {
 	message := textbook(Direct, SendRecv, 4)
 	alpha := message.run(t, nil).time.NS()
@@ -43,8 +43,10 @@ func TestRingAllReduceTakesItsFormula(t *testing.T) {
 	}
 }
 
-// TestAllReduceOnFullyConnectedFabric checks that a tree of height h takes 2hα + M/b, or
-// slightly more because ranks send ahead, and that each link carries 2M/N with direct.
+// TestAllReduceOnFullyConnectedFabric checks two formulas for an all-reduce of M bytes.
+// Over a tree of height h it takes 2hα + M/b, or slightly more because ranks send ahead.
+// With direct it takes 2α + 2M/N/b, because each link carries 2M/N. α is the latency of a
+// message and b the bandwidth of a link.
 func TestAllReduceOnFullyConnectedFabric(t *testing.T) {
 	const all, bytes = "system.sips.topology=fully_connected", 4 << 20
 	message := textbook(Direct, SendRecv, 4, all)
@@ -58,7 +60,8 @@ func TestAllReduceOnFullyConnectedFabric(t *testing.T) {
 	within(t, e.String(), e.run(t, nil).time.NS(), 2*alpha+2*bytes/8/100, 0.98, 1)
 }
 
-// BenchmarkRing200 runs an all-reduce of 200 ranks in 80,000 messages, without values.
+// BenchmarkRing200 measures the simulation of an all-reduce of 200 ranks in 80,000
+// messages. No values are computed.
 func BenchmarkRing200(b *testing.B) {
 	e := classic(Ring, AllReduce, 200, 200)
 	e.timing = true
@@ -68,7 +71,8 @@ func BenchmarkRing200(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(200*2*199), "ns/message")
 }
 
-// BenchmarkDirect64 runs an all-gather of 64 ranks through inboxes, in 4,032 messages.
+// BenchmarkDirect64 measures the simulation of an all-gather of 64 ranks through inboxes,
+// in 4,032 messages.
 func BenchmarkDirect64(b *testing.B) {
 	e := classic(Direct, AllGather, 64, 64)
 	e.timing = true

@@ -23,18 +23,23 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// TestTranscripts compares the messages of a collective of each algorithm with a
-// transcript.
+// TestTranscripts compares the messages of collectives with recorded transcripts. Each
+// algorithm has transcripts in testdata. A transcript begins with a command:
 //
 //	all_reduce sips=4 elements=5 hops=6 bytes=48
 //
-// is a collective on the preset alpha_beta. The arguments are the number of sips, in a
-// number of rows on a grid, the number of cubes of each SIP, in cube_rows, the fabric
-// between SIPs, the elements of a block, the chunk and the root. Element i of rank r is
-// (i+1)·10^r, so the digits of a sum show whose elements it contains. hops, cube_hops and
-// bytes are a formula: the number of latencies of a link, and the number of bytes at its
-// bandwidth. element=2 shows only events of that element, rank=0 only events of that rank.
-// Run with -rewrite to rewrite the files.
+// It runs a collective on the preset alpha_beta. The arguments are:
+//
+//   - sips and rows: the number of SIPs, and the rows of their grid.
+//   - cubes and cube_rows: the number of cubes of each SIP, and the rows of their grid.
+//   - fabric, elements, chunk, root: the fabric between SIPs, the elements of a block, the
+//     chunk and the root.
+//   - hops, cube_hops and bytes: the expected time, as the number of latencies of a link and
+//     the number of bytes at the bandwidth of a link.
+//   - element=2 shows only events of that element, rank=0 only events of that rank.
+//
+// Element i of rank r is (i+1)·10^r, so the digits of a sum show which ranks' elements it
+// contains. Run with -rewrite to rewrite the files.
 func TestTranscripts(t *testing.T) {
 	const folder, suffix = "testdata/", ".txt"
 	for _, name := range Names() {
@@ -79,7 +84,8 @@ const (
 	bytePeriod  = simtime.Nanosecond / 100
 )
 
-// newTranscript parses a command.
+// newTranscript parses the command of d, and returns a transcript of the algorithm with the
+// given name. The collective has not run yet.
 func newTranscript(t *testing.T, name string, d *datadriven.TestData) *transcript {
 	t.Helper()
 	s := &transcript{onlyElement: none, onlyRank: none, byTile: map[oplog.ID]*event{}, own: map[oplog.ID]bool{}}
@@ -122,7 +128,7 @@ func newTranscript(t *testing.T, name string, d *datadriven.TestData) *transcrip
 	return s
 }
 
-// write runs the collective and returns the transcript.
+// write runs the collective and returns the text of the transcript.
 func (s *transcript) write(t *testing.T) string {
 	m := machine.New(graph(t, s.preset, s.sets...), machine.Options{Log: true})
 	defer m.Close()
@@ -150,7 +156,8 @@ func (s *transcript) write(t *testing.T) string {
 	return out.String()
 }
 
-// perform runs the collective on a machine.
+// perform fills the inputs of all ranks and runs the collective on machine m. It returns
+// the run.
 func (s *transcript) perform(t *testing.T, m *machine.Machine) *machine.Run {
 	program := machine.Program{Name: s.algorithm.Name, Queues: s.queues, Links: s.links()}
 	args := make([]Args, s.Ranks)

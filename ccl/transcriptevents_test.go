@@ -18,8 +18,8 @@ import (
 // elements or ranks.
 const none = -1
 
-// event is a message that arrives, or elements that are sent without one, and what the rank
-// does with them.
+// event is one line of a transcript: a message that arrives at a rank, or elements of the
+// rank's memory that it sends, and what the rank does with them.
 type event struct {
 	time     simtime.Time
 	rank     int
@@ -28,8 +28,8 @@ type event struct {
 	text     strings.Builder
 }
 
-// eventTime returns the time at which an operation appears in the transcript. A message
-// appears when it has arrived.
+// eventTime returns the time of the event that an operation causes. A receive counts when
+// it ends, because the message has arrived then. Other operations count when they start.
 func eventTime(op *oplog.Op) simtime.Time {
 	if op.Kind == oplog.Recv {
 		return op.End
@@ -37,7 +37,8 @@ func eventTime(op *oplog.Op) simtime.Time {
 	return op.Start
 }
 
-// record adds an operation to the event that it belongs to.
+// record adds an operation of a rank to the event to which the operation belongs. A receive
+// begins a new event.
 func (s *transcript) record(t *testing.T, op *oplog.Op) {
 	rank := int(op.PE)
 	switch op.Kind {
@@ -66,7 +67,8 @@ func (s *transcript) record(t *testing.T, op *oplog.Op) {
 	}
 }
 
-// combine adds a combination to the event of the operand that arrived last.
+// combine adds operation op, which combines two tiles, to the event of the tile that
+// arrived last.
 func (s *transcript) combine(t *testing.T, op *oplog.Op) {
 	other, last := op.Args[0].From, op.Args[1].From
 	if a, b := s.byTile[other].time, s.byTile[last].time; a > b || a == b && other > last {
@@ -80,8 +82,9 @@ func (s *transcript) combine(t *testing.T, op *oplog.Op) {
 	s.byTile[op.ID] = e
 }
 
-// outputEvent returns the event in which a tile is sent or stored. It is the event that the
-// tile comes from. If the tile was loaded or has waited, it is a new event.
+// outputEvent returns the event to which op, the send or store of a tile, belongs. It is
+// the event that the tile comes from. If the tile was loaded or has waited since, it is a
+// new event.
 func (s *transcript) outputEvent(t *testing.T, op *oplog.Op) *event {
 	tile := op.Args[0].From
 	e := s.byTile[tile]
@@ -95,13 +98,13 @@ func (s *transcript) outputEvent(t *testing.T, op *oplog.Op) *event {
 	return e
 }
 
-// peer returns the rank at the other end of a port.
+// peer returns the rank to which a port of the given rank leads.
 func (s *transcript) peer(rank int, port tl.Port) int {
 	all := s.algorithm.Neighbors(&s.Plan, rank)
 	return all[slices.IndexFunc(all, func(n Neighbor) bool { return n.Port == port })].Rank
 }
 
-// value returns the elements of a tile.
+// value returns the elements of the tile that operation id produced.
 func (s *transcript) value(t *testing.T, id oplog.ID) numbers {
 	t.Helper()
 	data, err := s.data.Value(id)
@@ -122,6 +125,7 @@ func (n numbers) String() string {
 	return fmt.Sprint([]int(n))
 }
 
+// integers returns the n elements of data, which are of i32, from index `at` on.
 func integers(data []byte, at, n int) numbers {
 	list := make(numbers, n)
 	for i := range list {
@@ -130,10 +134,9 @@ func integers(data []byte, at, n int) numbers {
 	return list
 }
 
-// locate returns the range of elements that an operation loads, and reports whether it
-// loads them from In. A partial sum may have been stored in Out. Blocks are counted one
-// after another. In a gather, the block of a rank counts as the block with the number of
-// the rank.
+// locate returns the range of elements that op, a load, reads, and reports whether op reads
+// them from In. (A partial sum may have been stored in Out.) Elements are numbered over all
+// blocks, one after another. In a gather, the block of a rank has the number of the rank.
 func (s *transcript) locate(t *testing.T, op *oplog.Op) (elements [2]int, own bool) {
 	t.Helper()
 	rank := int(op.PE)
@@ -156,7 +159,8 @@ func (s *transcript) locate(t *testing.T, op *oplog.Op) (elements [2]int, own bo
 	return elements, false
 }
 
-// writeEvents writes the events in order. Each time is written only once.
+// writeEvents writes the events in order of time. Events at the same time share one heading
+// with the time.
 func (s *transcript) writeEvents(out *strings.Builder) {
 	s.events = slices.DeleteFunc(s.events, func(e *event) bool {
 		return s.onlyRank != none && e.rank != s.onlyRank ||
@@ -180,7 +184,7 @@ func (s *transcript) writeEvents(out *strings.Builder) {
 	}
 }
 
-// writeValues writes the elements of In (which is 0) or Out (1) of all ranks.
+// writeValues writes the elements of In (which = 0) or Out (which = 1) of all ranks.
 func (s *transcript) writeValues(t *testing.T, out *strings.Builder, m *machine.Machine, which int) {
 	t.Helper()
 	var lists []string

@@ -19,8 +19,9 @@ type transfer struct {
 	cases []tl.Case // cases of the next item that may not hold yet
 }
 
-// runTransfers runs transfers until all have ended. If several can continue, the first of
-// them does: callers list transfers that drain the machine before those that fill it.
+// runTransfers runs transfers until all have ended. If several transfers can continue, it
+// continues the first of them. So callers list transfers that drain the machine before
+// transfers that fill it.
 //
 // A case that holds continues to hold, because no other transfer takes its messages or its
 // slots. So the cases of an item can be waited for one by one.
@@ -47,13 +48,15 @@ func (m *member) runTransfers(transfers ...*transfer) {
 	}
 }
 
-// begin sets the cases of the next item, and reports whether there is a next item.
+// begin sets t.cases to the cases that the next item waits for, and reports whether there
+// is a next item.
 func (t *transfer) begin() (more bool) {
 	t.cases, more = t.needs(t.next)
 	return more
 }
 
-// pick waits until a transfer can continue, and returns the index of the first that can.
+// pick waits until one of the transfers can continue, and returns the index of the first
+// transfer that can.
 func (m *member) pick(transfers []*transfer) int {
 	m.waits, m.waiting = m.waits[:0], m.waiting[:0]
 	for i, t := range transfers {
@@ -76,15 +79,16 @@ func (m *member) pick(transfers []*transfer) int {
 // which chunks travel over a tree, and reports whether chunk i exists.
 type chunks func(i int) (at, n int, more bool)
 
-// TreeChunks returns the number of chunks that n elements are divided into over a tree.
-// There are enough chunks that consecutive hops overlap, as far as a queue has slots for
-// them. No chunk is so small that its overhead exceeds the time of its bytes.
+// TreeChunks returns the number of chunks into which n elements are divided to move over a
+// tree. There are enough chunks that consecutive hops overlap, as far as a queue has slots
+// for them. No chunk is so small that its overhead exceeds the time of its bytes.
 func (p *Plan) TreeChunks(n int) int {
 	const small, enough = 512, 16
 	return max(tl.CDiv(n, p.Chunk), min(n/small, p.Slots, enough))
 }
 
-// treeChunks returns the chunks of n elements that begin at an offset, from first to last.
+// treeChunks returns the chunks of the n elements that begin at offset `place`, from first
+// to last.
 func (p *Plan) treeChunks(place, n int) chunks {
 	parts := p.TreeChunks(n)
 	return func(i int) (at, count int, more bool) {
@@ -96,8 +100,8 @@ func (p *Plan) treeChunks(place, n int) chunks {
 	}
 }
 
-// transfer returns a transfer of all chunks that are not empty. needs appends the cases
-// that a chunk waits for to cases.
+// transfer returns a transfer whose items are the chunks of c. do handles each chunk that
+// is not empty. needs appends to cases what that chunk waits for.
 func (c chunks) transfer(needs func(cases []tl.Case, at, n int) []tl.Case, do func(at, n int)) *transfer {
 	var cases []tl.Case
 	return &transfer{

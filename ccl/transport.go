@@ -26,7 +26,8 @@ type inboxLink struct {
 	received int    // messages received so far
 }
 
-// Connect returns the transport of a rank, given Neighbors and Inbox of its algorithm.
+// Connect returns the transport of a rank. neighbors and inbox are the functions Neighbors
+// and Inbox of the rank's algorithm.
 func (a *Args) Connect(t *tl.PE, neighbors func(*Plan, int) []Neighbor, inbox func(*Plan) int) *Transport {
 	c := &Transport{t: t, dtype: a.DType}
 	if !a.Work.DType.Valid() {
@@ -43,7 +44,7 @@ func (a *Args) Connect(t *tl.PE, neighbors func(*Plan, int) []Neighbor, inbox fu
 	return c
 }
 
-// link returns the connection to the neighbour at a port.
+// link returns the connection through inboxes to the neighbour at a port.
 func (c *Transport) link(port tl.Port) *inboxLink {
 	l := c.links[port]
 	if l == nil {
@@ -81,8 +82,8 @@ func (c *Transport) Recv(port tl.Port, n int) tl.Tile {
 	return x
 }
 
-// CanRecv returns the case, for Select, that a message of the neighbour at a port has
-// arrived.
+// CanRecv returns a case for Select, which holds when a message of the neighbour at a port
+// has arrived.
 func (c *Transport) CanRecv(port tl.Port) tl.Case {
 	if c.links == nil {
 		return tl.CanRecv(port)
@@ -91,9 +92,9 @@ func (c *Transport) CanRecv(port tl.Port) tl.Case {
 	return tl.CanSignal(l.inbox, tl.GE, l.received+1)
 }
 
-// CanSend appends to cases the case that n elements can be sent to the neighbour at a port
-// without waiting. It appends nothing if messages go to inboxes, because then this always
-// holds.
+// CanSend appends a case for Select to cases. The case holds when n elements can be sent to
+// the neighbour at a port without waiting. CanSend appends nothing if messages go to
+// inboxes, because sending to an inbox never waits.
 func (c *Transport) CanSend(cases []tl.Case, port tl.Port, n int) []tl.Case {
 	if c.links != nil {
 		return cases

@@ -8,8 +8,9 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// hub returns an algorithm of an author: rank 0 receives messages in the order in which
-// they arrive.
+// hub returns an all-reduce such as a user might write. Rank 0 adds the messages of all
+// other ranks in the order in which they arrive. The other ranks call send with their
+// elements and receive the sum.
 func hub(send func(ports *Transport, port tl.Port, x tl.Tile)) *Algorithm {
 	neighbors := func(p *Plan, rank int) (list []Neighbor) {
 		if rank > 0 {
@@ -55,8 +56,8 @@ func hub(send func(ports *Transport, port tl.Port, x tl.Tile)) *Algorithm {
 	}
 }
 
-// TestTransport checks that an author's kernel works with queues and with inboxes, for odd
-// numbers of ranks, with the same bits.
+// TestTransport checks that the kernel of hub computes the same bits with queues and with
+// inboxes, for odd numbers of ranks.
 func TestTransport(t *testing.T) {
 	for _, ranks := range []int{1, 3, 5, 7, 13} {
 		for _, inboxes := range []bool{false, true} {
@@ -67,7 +68,7 @@ func TestTransport(t *testing.T) {
 	}
 }
 
-// failing is a tester that records the failure of an experiment.
+// failing is a tester that records the failure of an experiment instead of ending the test.
 type failing struct {
 	testing.TB
 	text string
@@ -78,7 +79,8 @@ func (f *failing) Fatalf(format string, args ...any) {
 	panic(f)
 }
 
-// TestTransportMisuse checks that the misuse of inboxes is reported at the author's line.
+// TestTransportMisuse checks that a kernel that misuses inboxes gets an error with the line
+// of the kernel.
 func TestTransportMisuse(t *testing.T) {
 	for _, tt := range []struct {
 		send func(ports *Transport, port tl.Port, x tl.Tile)

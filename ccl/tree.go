@@ -7,7 +7,7 @@ import "github.com/kernbench/kernbench/tl"
 var Tree = treeAlgorithm("tree", "over a binary tree: up to the root, down from it, or both, chunk by chunk",
 	4, binaryTree, AllReduce, Reduce, Broadcast, Gather, Scatter, Barrier)
 
-// treeAlgorithm registers an algorithm over a tree of a shape.
+// treeAlgorithm registers an algorithm that moves chunks over a tree of the given shape.
 func treeAlgorithm(name, summary string, tiles int, shape treeShape, collectives ...Collective) *Algorithm {
 	return builtin(&Algorithm{
 		Name: name, Summary: summary, Tiles: tiles, Collectives: collectives,
@@ -20,7 +20,7 @@ func treeAlgorithm(name, summary string, tiles int, shape treeShape, collectives
 // treeShape is a function that returns the edges of a rank in a tree of all ranks.
 type treeShape func(p *Plan, rank int) TreeNode
 
-// schedule returns a schedule with this tree.
+// schedule returns a schedule whose only tree has this shape.
 func (s treeShape) schedule(p *Plan) Schedule {
 	return Schedule{Trees: []func(int) TreeNode{func(rank int) TreeNode { return s(p, rank) }}}
 }
@@ -29,9 +29,9 @@ func (s treeShape) schedule(p *Plan) Schedule {
 // children.
 func binaryTree(p *Plan, rank int) TreeNode { return newTreeNode(p, rank, 2) }
 
-// newTreeNode returns the edges of a rank in a tree in which each rank has at most a number
-// of children. Vertices are numbered from the root, 0, level by level: vertex v is rank
-// root+v.
+// newTreeNode returns the edges of a rank in a tree in which each rank has at most
+// `children` children. Vertices are numbered level by level from the root, vertex 0. Vertex
+// v is rank root+v.
 func newTreeNode(p *Plan, rank, children int) (n TreeNode) {
 	root := 0
 	if p.Collective.Rooted() {
@@ -53,7 +53,7 @@ func newTreeNode(p *Plan, rank, children int) (n TreeNode) {
 }
 
 // treeInbox returns the maximum number of elements that a rank receives from its parent or
-// from a child.
+// from one child.
 func treeInbox(p *Plan) int {
 	switch p.Collective {
 	case Gather, Scatter:

@@ -18,7 +18,7 @@ func newTreeMember(m *member, shape treeShape) *treeMember {
 	return &treeMember{m, shape, shape(m.Plan, m.Rank)}
 }
 
-// runTree performs the collective over a tree.
+// runTree performs the collective over a tree of the given shape.
 func (m *member) runTree(shape treeShape) {
 	c := newTreeMember(m, shape)
 	switch m.Collective {
@@ -43,10 +43,10 @@ func (m *member) runTree(shape treeShape) {
 	}
 }
 
-// allReduce returns the transfers of chunks that go up a tree and, once complete, down
-// again. The two transfers are independent, so there is no deadlock. Chunks that go up wait
-// for ranks below, and chunks that go down wait for ranks above. The root waits for ranks
-// below and for free slots there, which only chunks that go down use.
+// allReduce returns two transfers: one sends chunks up the tree, the other sends complete
+// chunks down again. The two transfers are independent, so there is no deadlock. Chunks
+// that go up wait for ranks below. Chunks that go down wait for ranks above. The root waits
+// for ranks below and for free slots there, which only chunks that go down use.
 func (c *treeMember) allReduce(list chunks) []*transfer {
 	if c.node.Root {
 		return []*transfer{c.upTransfer(list, func(at int, x tl.Tile) {
@@ -59,9 +59,9 @@ func (c *treeMember) allReduce(list chunks) []*transfer {
 	return []*transfer{c.downTransfer(list, nil), up}
 }
 
-// upTransfer returns the transfer that combines each chunk with those of all children:
-// first the rank's own chunk, then each child's in order. It calls deliver with each sum.
-// deliver sends the sum to the neighbours in `to`.
+// upTransfer returns the transfer that combines each chunk of the rank with the same chunk
+// of all children: first the rank's own chunk, then each child's in order. It calls deliver
+// with each sum. deliver sends the sum to the neighbours in `to`.
 func (c *treeMember) upTransfer(list chunks, deliver func(at int, x tl.Tile), to ...Neighbor) *transfer {
 	var own tl.Tile
 	return list.transfer(func(cases []tl.Case, at, n int) []tl.Case {
@@ -81,7 +81,7 @@ func (c *treeMember) upTransfer(list chunks, deliver func(at int, x tl.Tile), to
 }
 
 // downTransfer returns the transfer that sends each chunk to all children. The root loads
-// the chunks from in(0); the others receive them from their parent.
+// the chunks from in(0). Other ranks receive the chunks from their parent.
 func (c *treeMember) downTransfer(list chunks, in func(block int) tl.Ptr) *transfer {
 	return list.transfer(func(cases []tl.Case, _, n int) []tl.Case {
 		if !c.node.Root {
@@ -102,7 +102,8 @@ func (c *treeMember) downTransfer(list chunks, in func(block int) tl.Ptr) *trans
 	})
 }
 
-// canSend appends to cases that n elements can be sent to each of some neighbours.
+// canSend appends to cases, for each neighbour in `to`, the case that n elements can be
+// sent to the neighbour.
 func (c *treeMember) canSend(cases []tl.Case, n int, to []Neighbor) []tl.Case {
 	for _, neighbor := range to {
 		cases = c.CanSend(cases, neighbor.Port, n)
@@ -117,9 +118,9 @@ func (c *treeMember) sendDown(x tl.Tile) {
 	}
 }
 
-// gather sends up the rank's own block, and then the blocks of the ranks below it, each
-// rank before its children. The nearest blocks go first, so that the link to the parent is
-// never idle.
+// gather sends the rank's own block to its parent, and then the blocks of the ranks below
+// it, each rank before its children. The nearest blocks go first, so that the link to the
+// parent is never idle.
 func (c *treeMember) gather() {
 	for _, from := range c.subtree(nil, c.Rank, 0) {
 		if from.rank == c.Rank && c.node.Root {
@@ -139,8 +140,9 @@ func (c *treeMember) gather() {
 	}
 }
 
-// scatter is gather in reverse: the farthest block goes first, and the rank's own block
-// comes last.
+// scatter receives blocks from the parent and forwards them to the ranks below, in the
+// reverse order of gather: the farthest block goes first, and the rank's own block comes
+// last.
 func (c *treeMember) scatter() {
 	for _, to := range slices.Backward(c.subtree(nil, c.Rank, 0)) {
 		if to.rank == c.Rank && c.node.Root {
@@ -166,8 +168,8 @@ type descendant struct {
 	port tl.Port
 }
 
-// subtree appends a rank and all ranks below it to list, child by child, each rank before
-// its own children. port is the port that leads to the rank.
+// subtree appends a rank and all ranks below it to list, and returns the list. Each rank
+// comes before its own children. port is the port that leads to the rank.
 func (c *treeMember) subtree(list []descendant, rank int, port tl.Port) []descendant {
 	list = append(list, descendant{rank, port})
 	for _, child := range c.shape(c.Plan, rank).Children {
@@ -179,7 +181,8 @@ func (c *treeMember) subtree(list []descendant, rank int, port tl.Port) []descen
 	return list
 }
 
-// barrier sends a message of one element from every rank towards the root, and one back.
+// barrier sends a message of one element from every rank towards the root, and one message
+// back.
 func (c *treeMember) barrier() {
 	x := c.t.Zeros(tl.Shape{1}, c.DType)
 	for _, child := range c.node.Children {

@@ -9,11 +9,12 @@ import (
 	"github.com/kernbench/kernbench/numeric"
 )
 
-// values is the blocks of elements of one rank's input or output.
+// values holds the elements of one rank's input or output, block by block.
 type values [][]float64
 
-// inputs draws the input of all ranks. Whole numbers are such that every reduction is exact
-// in every dtype, in any order; real numbers are not.
+// inputs draws the random input of all ranks. With whole, the elements are whole numbers
+// such that every reduction is exact in every dtype and in any order. Otherwise they are
+// real numbers.
 func (e *experiment) inputs(seed uint64, whole bool) []values {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	all := make([]values, e.Ranks)
@@ -30,9 +31,10 @@ func (e *experiment) inputs(seed uint64, whole bool) []values {
 	return all
 }
 
-// draw returns one element. For a product, one rank has 2 or -2, and the others 1 or -1.
-// Sums of 200 ranks are whole numbers of at most 8 bits, which bf16 represents exactly. The
-// same holds for twice the sums of halves (PremulSum).
+// draw returns one random element. For a product, the chosen rank has 2 or -2, and all
+// others 1 or -1. Sums of 200 ranks are whole numbers of at most 8 bits, which bf16
+// represents exactly. The same holds for PremulSum, where twice the sum of halves is such a
+// number.
 func (e *experiment) draw(rng *rand.Rand, chosen, whole bool) float64 {
 	switch {
 	case !whole:
@@ -47,7 +49,8 @@ func (e *experiment) draw(rng *rand.Rand, chosen, whole bool) float64 {
 	return float64(rng.IntN(3) - 1)
 }
 
-// reduce returns the reduction of numbers in float64, and the sum of their magnitudes.
+// reduce returns the reduction of the numbers x in float64, and the sum of the magnitudes
+// of x.
 func (e *experiment) reduce(x []float64) (y, magnitude float64) {
 	for i, v := range x {
 		if e.Reduction == PremulSum {
@@ -82,8 +85,8 @@ func (e *experiment) reduce(x []float64) (y, magnitude float64) {
 	return y, magnitude
 }
 
-// want returns the expected output of a rank, and for sums of real numbers the magnitude of
-// each element, which its tolerance is proportional to.
+// want returns the expected output of a rank. For sums of real numbers, off holds the
+// magnitude of each element; the tolerance is proportional to it.
 func (e *experiment) want(in []values, rank int) (want, off values) {
 	reduced := func(block int) ([]float64, []float64) {
 		y, magnitude := make([]float64, len(in[0][block])), make([]float64, len(in[0][block]))
@@ -125,9 +128,9 @@ func (e *experiment) want(in []values, rank int) (want, off values) {
 var unit = map[numeric.DType]float64{numeric.F16: 0x1p-11, numeric.BF16: 0x1p-8, numeric.F32: 0x1p-24, numeric.F64: 0x1p-53}
 
 // verify runs an experiment on whole or real numbers, and compares the output of every rank
-// with float64. Whole numbers and numbers that were only moved must be equal bit for bit.
-// Sums of real numbers must be within (N-1)·u·Σ|x|, and those of Avg and PremulSum within
-// one more rounding.
+// with a reference in float64. Whole numbers and numbers that were only moved must be equal
+// bit for bit. Sums of real numbers must be within (N-1)·u·Σ|x|, where u is the rounding
+// error of the dtype. Avg and PremulSum may have one more rounding.
 func (e *experiment) verify(t tester, seed uint64, whole bool) outcome {
 	t.Helper()
 	in := e.inputs(seed, whole)

@@ -14,7 +14,7 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// vector returns a tensor of four ones.
+// vector returns a tensor of four elements, all of them 1.
 func vector(t *testing.T, r *torch.Rank) *torch.Tensor {
 	t.Helper()
 	x, err := r.FromSlice([]float32{1, 1, 1, 1}, torch.F32, torch.Shape{4})
@@ -24,10 +24,12 @@ func vector(t *testing.T, r *torch.Rank) *torch.Tensor {
 	return x
 }
 
-// abuseLines matches the lines of the orchestrations in this file.
+// abuseLines matches file and line of the orchestrations in this file, as errors contain
+// them.
 var abuseLines = regexp.MustCompile(` at abuse_test\.go:\d+`)
 
-// TestArgsAreCopied checks that a slice of arguments can be reused for the next task.
+// TestArgsAreCopied checks that the caller of Submit can reuse the slice of arguments for
+// the next task.
 func TestArgsAreCopied(t *testing.T) {
 	r := newSystem(t, "default", torch.Options{})
 	x := vector(t, r)
@@ -56,7 +58,8 @@ func TestArgsAreCopied(t *testing.T) {
 	}
 }
 
-// TestEdgesAreCountedOnce checks that an edge that is given twice counts once.
+// TestEdgesAreCountedOnce checks that a task that is given twice to After counts as one
+// edge.
 func TestEdgesAreCountedOnce(t *testing.T) {
 	p, err := Build(t.Context(), 0, 1, func(b *Builder) {
 		for range 3 {
@@ -72,8 +75,8 @@ func TestEdgesAreCountedOnce(t *testing.T) {
 	}
 }
 
-// TestRefused checks that mistakes in orchestrations and configurations are refused, and
-// that errors name the line of the orchestration if there is one.
+// TestRefused checks that mistakes in orchestrations and configurations are refused. The
+// error must name the line of the orchestration if there is one.
 func TestRefused(t *testing.T) {
 	r, other := newSystem(t, "default", torch.Options{}), newSystem(t, "default", torch.Options{})
 	x, y := vector(t, r), vector(t, other)
@@ -158,8 +161,8 @@ func TestOrchestrationThatDoesNotEnd(t *testing.T) {
 	}
 }
 
-// TestScopeThatPanics checks that a scope is closed if its body panics and the
-// orchestration recovers.
+// TestScopeThatPanics checks that a scope ends if its body panics and the orchestration
+// recovers from the panic.
 func TestScopeThatPanics(t *testing.T) {
 	p, err := Build(t.Context(), 0, 1, func(b *Builder) {
 		func() {
@@ -176,8 +179,8 @@ func TestScopeThatPanics(t *testing.T) {
 	}
 }
 
-// TestPutIntoOwnPart checks that a Put to the kernel's own rank needs a region that the
-// task writes, and a Get from it one that the task reads.
+// TestPutIntoOwnPart checks Put and Get whose peer is the kernel's own rank. A Put needs a
+// region that the task writes, and a Get a region that the task reads.
 func TestPutIntoOwnPart(t *testing.T) {
 	put := func(t *tl.PE, x tl.Ptr) { t.Put(t.Rank(), x, t.Zeros(tl.Shape{4}, tl.F32)) }
 	get := func(t *tl.PE, x tl.Ptr) { t.Get(t.Rank(), x, tl.Shape{4}, tl.F32) }
@@ -214,7 +217,8 @@ func TestHostCallsInOrchestrations(t *testing.T) {
 	}
 }
 
-// TestSignalsOfOptions checks that Options.Signals limits the signals of kernels.
+// TestSignalsOfOptions checks that kernels can use only the number of signals that
+// Options.Signals allows.
 func TestSignalsOfOptions(t *testing.T) {
 	for signals, want := range map[int]string{
 		0: "", 2: "", 1: "no signal 1: this kernel has 0 to 0", -1: "no signal 1: this kernel has none",

@@ -27,8 +27,8 @@ type ranksProgram struct {
 	operations []operation
 }
 
-// operation is a task, optionally followed by reads of a value that later operations depend
-// on.
+// operation is a task of a ranksProgram, optionally followed by reads of a value. Later
+// operations may depend on that value.
 type operation struct {
 	kind      int // one of the constants below
 	rank      int // the rank that runs the task
@@ -58,12 +58,12 @@ const (
 	circulatesOnSignal        // circulates after a signal has arrived
 )
 
-// give puts a region into the same place of a peer.
+// give puts the region x of this rank into the same region of a peer, at the address there.
 func give(t *tl.PE, x, there tl.Ptr, peer int) {
 	forRows(t, x, func(first int, s tl.Shape) { t.Put(peer, there.At(first), t.Load(x.At(first), s, tl.I32)) })
 }
 
-// take computes x = 3 x + the same region of the peer.
+// take computes x = 3 x + y, where y is the same region of the peer.
 func take(t *tl.PE, x, there tl.Ptr, peer int) {
 	forRows(t, x, func(first int, s tl.Shape) {
 		t.Store(x.At(first), t.Load(x.At(first), s, tl.I32).Mul(3).Add(t.Get(peer, there.At(first), s, tl.I32)))
@@ -91,8 +91,8 @@ func circulate(t *tl.PE, x tl.Ptr, c, heard int) {
 	})
 }
 
-// forward computes the same as take, but only the first member of a line gets the region of
-// the peer. It sends the region to the other members.
+// forward computes x = 3 x + y, where y is the same region of the peer. Only the first
+// member of a line gets y from the peer. It sends y to the other members.
 func forward(t *tl.PE, x, there tl.Ptr, peer int) {
 	all := tl.Shape{x.Dim(0)}
 	if all[0] == 0 {
@@ -112,14 +112,14 @@ func forward(t *tl.PE, x, there tl.Ptr, peer int) {
 	})
 }
 
-// reduce computes z = (the peer's x + x) - c.
+// reduce computes z = (y + x) - c, where y is the region of the peer that corresponds to x.
 func reduce(t *tl.PE, x, there, z tl.Ptr, peer, c int) {
 	forRows(t, x, func(first int, s tl.Shape) {
 		t.Wait(t.Composite(tl.ReducePeers(tl.OpAdd, z.At(first), x.At(first), s, tl.I32, peer, t.Rank()), tl.Do(tl.OpSub, c)))
 	})
 }
 
-// signal runs affine; its first member also notifies a peer.
+// signal computes x = 3 x + c. Its first member also notifies a peer.
 func signal(t *tl.PE, x tl.Ptr, peer, c int) {
 	affine(t, x, c)
 	if t.ProgramID(0) == 0 {
@@ -127,7 +127,7 @@ func signal(t *tl.PE, x tl.Ptr, peer, c int) {
 	}
 }
 
-// drawRanksProgram draws a program with a number of operations.
+// drawRanksProgram draws a random program with the given number of operations.
 func drawRanksProgram(r *rand.Rand, operations int) *ranksProgram {
 	p := &ranksProgram{ranks: drawInt(r, 1, 4), single: r.IntN(3) > 0, length: drawInt(r, 1, 12), hosts: 2, largest: drawInt(r, 1, 3)}
 	for range drawInt(r, 0, 3) {
@@ -165,7 +165,8 @@ func drawRanksProgram(r *rand.Rand, operations int) *ranksProgram {
 	return p
 }
 
-// arraysOf returns the arrays that a rank has a part of, without the copies of domains.
+// arraysOf returns the arrays of which a rank has a part, without the host's copies of the
+// domains' arrays.
 func (p *ranksProgram) arraysOf(rank int) []int {
 	list := []int{0, 1}
 	for d, members := range p.members {
@@ -187,8 +188,8 @@ func (p *ranksProgram) holders(array int) (list []int) {
 	return list
 }
 
-// interpreter runs a program in plain Go, in the order of submission. With a builder it
-// also submits the tasks.
+// interpreter computes the values of a ranksProgram in plain Go, in the order of
+// submission. With a builder it also submits the tasks.
 type interpreter struct {
 	*ranksProgram
 	memory      [][][]int32          // by array, rank and element: the value
@@ -210,12 +211,15 @@ type elementHistory struct {
 	readers []elementAccess
 }
 
-// elementAccess is an access of a task; remote if the task used Put or Get.
+// elementAccess is an access of one task to an element. remote is set if the task used Put
+// or Get.
 type elementAccess struct {
 	id     ID
 	remote bool
 }
 
+// initial returns the value that element i of a rank's part of an array has before the
+// program runs.
 func initial(array, rank, i int) int32 {
 	if array > 1 {
 		return 0
@@ -238,8 +242,9 @@ func (p *ranksProgram) interpreter() *interpreter {
 	return s
 }
 
-// recordAccess records that a task accesses elements of a rank's part of an array. It
-// appends to edges the tasks that the task needs explicit edges from.
+// recordAccess records that task id accesses n elements of a rank's part of an array, from
+// index `from` on. It appends to edges the tasks from which task id needs an explicit edge,
+// and returns the list.
 func (s *interpreter) recordAccess(edges []ID, id ID, array, rank, from, n int, writes, remote bool) []ID {
 	needs := func(t elementAccess) {
 		if t.id >= 0 && t.id != id && (s.explicit || !s.namesPeers && (t.remote || remote)) {
@@ -261,8 +266,8 @@ func (s *interpreter) recordAccess(edges []ID, id ID, array, rank, from, n int, 
 	return edges
 }
 
-// run runs the operations of a rank, or of all ranks for -1. Then it copies the arrays of
-// domains to arrays of the host, which still exist after the run.
+// run runs the operations of the given rank, or, for rank -1, of all ranks. Then it copies
+// the arrays of domains to arrays of the host, which still exist after the run.
 func (s *interpreter) run(rank int) {
 	next := ID(0)
 	for i := 0; i < len(s.operations); i++ {
@@ -291,7 +296,9 @@ func (s *interpreter) run(rank int) {
 	}
 }
 
-// runOperation runs an operation, and reads a value if the operation asks for one.
+// runOperation runs one operation, unless it depends on an odd value and the last value is
+// even. It also reads the values that the operation asks for. next is the ID of the next
+// task.
 func (s *interpreter) runOperation(a *operation, next *ID) {
 	if a.onlyIfOdd && !s.lastOdd {
 		return
@@ -307,7 +314,8 @@ func (s *interpreter) runOperation(a *operation, next *ID) {
 	}
 }
 
-// readValue reads element "from" of x from a task, and checks the value.
+// readValue reads element a.from of the operation's array x from task id, and checks that
+// the value is right.
 func (s *interpreter) readValue(a *operation, id ID) {
 	v := s.memory[a.x][a.rank][a.from]
 	if s.b != nil {
@@ -319,7 +327,8 @@ func (s *interpreter) readValue(a *operation, id ID) {
 	s.values++
 }
 
-// submit computes the result of the operation's task, and submits the task.
+// submit computes the result of the operation's task in plain Go and, with a builder,
+// submits the task. It returns the ID of the task and advances next.
 func (s *interpreter) submit(next *ID, a *operation) ID {
 	id := *next
 	*next++
@@ -443,9 +452,9 @@ func (s *interpreter) submit(next *ID, a *operation) ID {
 	return id
 }
 
-// job returns the program with edges for all conflicts, or only for those that no runtime
-// infers. With namesPeers tasks declare the regions of other ranks that they access, so
-// that runtimes infer all conflicts.
+// job returns the program as a job. With explicit, tasks have edges for all conflicts,
+// otherwise only for conflicts that no runtime infers. With namesPeers, tasks declare the
+// regions of other ranks that they access, so that runtimes infer all conflicts.
 func (p *ranksProgram) job(t tester, explicit, namesPeers bool) *job {
 	j := &job{ranks: p.ranks}
 	for array := range p.hosts {
@@ -490,8 +499,8 @@ func initialArray(length, number int) array {
 	return array{shape: tl.Shape{length}, init: func(rank, i int) int32 { return initial(number, rank, i) }}
 }
 
-// expected returns the final values of the arrays of the host, and the number of values
-// read.
+// expected returns the values that the arrays of the host must have at the end, and the
+// number of values that the orchestration reads.
 func (p *ranksProgram) expected() (contents, int) {
 	if p.single {
 		s := p.interpreter()
@@ -514,8 +523,8 @@ func (p *ranksProgram) expected() (contents, int) {
 	return all, values
 }
 
-// TestRanksProgramsOnSharedMemory checks that random programs of ranks compute the right
-// values on real ranks that share memory.
+// TestRanksProgramsOnSharedMemory checks that random programs of several ranks compute the
+// expected values on real ranks that share memory.
 func TestRanksProgramsOnSharedMemory(t *testing.T) {
 	for seed := range uint64(4) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -529,9 +538,9 @@ func TestRanksProgramsOnSharedMemory(t *testing.T) {
 	}
 }
 
-// TestRanksPrograms checks that programs with edges between ranks, domains, and tasks that
-// depend on values compute the values of their tasks run one by one. It runs them under all
-// runtimes, on the simulated machine and on real ranks.
+// TestRanksPrograms checks random programs with edges between ranks, domains, and tasks
+// that depend on values. They must compute the same values as their tasks run one by one.
+// The test runs them under all runtimes, on the simulated machine and on real ranks.
 func TestRanksPrograms(t *testing.T) {
 	programs, values, messages := 0, 0, 0
 	rapid.Check(t, func(t *rapid.T) {

@@ -13,8 +13,8 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// chainAcross returns an orchestration of a chain of n tasks that alternate between two
-// ranks.
+// chainAcross returns an orchestration of all ranks: a chain of n tasks that alternate
+// between two ranks. Each kernel has ops operations.
 func chainAcross(n, ops int) func(b *Builder) {
 	return func(b *Builder) {
 		var last []ID
@@ -24,8 +24,9 @@ func chainAcross(n, ops int) func(b *Builder) {
 	}
 }
 
-// fanOutAcross returns an orchestration of n tasks on rank 1 after one on rank 0. With
-// withSink one more task on rank 0 waits for all of the n tasks.
+// fanOutAcross returns an orchestration of all ranks: n tasks on rank 1 wait for one task
+// on rank 0. With withSink, one more task on rank 0 waits for all of the n tasks. Each
+// kernel has ops operations.
 func fanOutAcross(n, ops int, withSink bool) func(b *Builder) {
 	return func(b *Builder) {
 		args := Args{Scalar("n", ops)}
@@ -40,8 +41,8 @@ func fanOutAcross(n, ops int, withSink bool) func(b *Builder) {
 	}
 }
 
-// messageTime returns the time of a message between two SIPs by the closed form of the
-// fabric, and its time on the narrowest link.
+// messageTime computes, by the closed form of the fabric, how long a message takes from one
+// SIP to another, and how long it occupies the narrowest link.
 func messageTime(t *testing.T, g *topology.Graph, from, to int) (m, gap Time) {
 	t.Helper()
 	path, err := g.Route(nil, g.PENode(from, 0, 0, topology.KindTCM), g.PENode(to, 0, 0, topology.KindTCM))
@@ -58,8 +59,8 @@ func messageTime(t *testing.T, g *topology.Graph, from, to int) (m, gap Time) {
 	return fabric.Uncontended(hops, n, g.Spec().System.Flit), gap
 }
 
-// TestFormulasAcrossRanks compares the makespans of chains, fan-outs and diamonds across
-// two ranks with the closed forms, for neighbouring and for distant SIPs.
+// TestFormulasAcrossRanks checks that the makespans of chains, fan-outs and diamonds across
+// two ranks equal the closed forms, for neighbouring and for distant SIPs.
 func TestFormulasAcrossRanks(t *testing.T) {
 	self := newSystem(t, "ring6", torch.Options{NoData: true}, "sip.cube_mesh.w=1", "sip.cube_mesh.h=1")
 	operations := []int{1, 700, 3000}
@@ -134,7 +135,8 @@ func TestFormulasAcrossRanks(t *testing.T) {
 }
 
 // TestMistakesOfOneOrchestration checks the errors for mistakes in an orchestration of all
-// ranks, and for its functions in an orchestration of one rank.
+// ranks. It also checks the errors for functions that an orchestration of one rank must not
+// call.
 func TestMistakesOfOneOrchestration(t *testing.T) {
 	nothing := func(*tl.PE) {}
 	for _, c := range []struct {
@@ -183,9 +185,9 @@ func TestMistakesOfOneOrchestration(t *testing.T) {
 	}
 }
 
-// TestConflictsAcrossRanks checks conflicts between ranks whose tasks declare the regions
-// of other ranks that they access. Runtimes that infer edges order these conflicts; under
-// the other runtime the race check reports them.
+// TestConflictsAcrossRanks checks conflicts between tasks of different ranks that declare
+// which regions of other ranks they access. Runtimes that infer edges order these
+// conflicts. Under aicpu_build_graph the race check reports them.
 func TestConflictsAcrossRanks(t *testing.T) {
 	for _, arg := range []func(string, Area) Arg{Puts, AtPeers} {
 		j := &job{ranks: 2, arrays: []array{{shape: tl.Shape{4}, init: func(rank, i int) int32 { return int32(10*rank + i) }}}, submitAll: func(b *Builder, x [][]*Tensor) {
@@ -229,7 +231,7 @@ func TestConflictsAcrossRanks(t *testing.T) {
 }
 
 // TestUnorderedAcrossRanks checks that a path of edges through other ranks orders a
-// conflict, and that Unordered finds the conflict without this path.
+// conflict, and that Unordered reports the conflict if there is no such path.
 func TestUnorderedAcrossRanks(t *testing.T) {
 	for _, back := range []bool{false, true} {
 		programs, err := BuildAll(t.Context(), 3, func(b *Builder) {

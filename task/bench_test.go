@@ -9,13 +9,13 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// increment adds 1 to the elements of a region.
+// increment adds 1 to the n elements of a region.
 func increment(t *tl.PE, x tl.Ptr, n int) {
 	t.Store(x, t.Load(x, tl.Shape{n}, tl.F32).Add(1))
 }
 
-// manyIncrements returns an orchestration whose tasks add 1 to a number of tiles in turn,
-// in scopes of a thousand tasks.
+// manyIncrements returns an orchestration of the given number of tasks. Each task adds 1 to
+// one of the tiles of x, in turn. The tasks are in scopes of a thousand.
 func manyIncrements(x *torch.Tensor, tasks, tiles, elems int) func(b *Builder) {
 	return func(b *Builder) {
 		own := b.Tensor(x)
@@ -32,7 +32,7 @@ func manyIncrements(x *torch.Tensor, tasks, tiles, elems int) func(b *Builder) {
 }
 
 // BenchmarkTasks measures the time to schedule and simulate a program of 100,000 tasks,
-// with and without values.
+// with and without computing values.
 func BenchmarkTasks(b *testing.B) {
 	const tasks, tiles, elems = 100_000, 1000, 16
 	for _, values := range []bool{false, true} {
@@ -61,8 +61,9 @@ func BenchmarkTasks(b *testing.B) {
 	}
 }
 
-// BenchmarkDependencies measures the time to find the dependencies of 101,000 tasks: each
-// step updates the tiles of a tensor one by one, and then reads the whole tensor.
+// BenchmarkDependencies measures the time to find the dependencies of 101,000 tasks. Each
+// step of the program updates the tiles of a tensor one by one, and then reads the whole
+// tensor.
 func BenchmarkDependencies(b *testing.B) {
 	const steps, tiles = 1000, 100
 	p, err := Build(b.Context(), 0, 1, func(b *Builder) {

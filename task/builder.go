@@ -34,7 +34,8 @@ type Builder struct {
 	recording
 }
 
-// outEdgeKey identifies the single message that rank "to" receives about the end of a task.
+// outEdgeKey identifies the single message by which the rank "to" learns that a task has
+// ended.
 type outEdgeKey struct {
 	Ref
 	to   int
@@ -55,7 +56,8 @@ type ID int32
 // instead of running forever.
 const maxTasks = 1 << 20
 
-// Rank returns the rank whose program is built, or -1 in an orchestration of all ranks.
+// Rank returns the rank whose program the orchestration builds, or -1 in an orchestration
+// of all ranks.
 func (b *Builder) Rank() int {
 	if b.single {
 		return -1
@@ -63,10 +65,11 @@ func (b *Builder) Rank() int {
 	return b.program.Rank
 }
 
-// NumRanks returns the number of ranks.
+// NumRanks returns the number of ranks that run programs.
 func (b *Builder) NumRanks() int { return b.program.Ranks }
 
-// programOf returns the program of a rank. Errors name op as the function that was called.
+// programOf returns the program of the given rank. It panics if the builder has no such
+// program; the panic names op as the function that was called.
 func (b *Builder) programOf(op string, rank int) *Program {
 	switch {
 	case rank < 0 || rank >= b.NumRanks():
@@ -79,8 +82,8 @@ func (b *Builder) programOf(op string, rank int) *Program {
 	return b.program
 }
 
-// ownRank returns the rank of the orchestration. It panics in an orchestration of all
-// ranks.
+// ownRank returns the rank of an orchestration of one rank. In an orchestration of all
+// ranks it panics; the panic names op as the function that was called.
 func (b *Builder) ownRank(op string) int {
 	if b.single {
 		panic(misuse(op, "the orchestration is for all ranks: say of which one, with %sOn", op))
@@ -88,11 +91,12 @@ func (b *Builder) ownRank(op string) int {
 	return b.Rank()
 }
 
-// Tensor returns the rank's part of a tensor of the host API: the rows on the rank's
+// Tensor returns the rank's part of x, a tensor of the host API: the rows on the rank's
 // device.
 func (b *Builder) Tensor(x *torch.Tensor) *Tensor { return b.tensor("Tensor", b.ownRank("Tensor"), x) }
 
-// TensorOn returns a rank's part of a tensor, in an orchestration of all ranks.
+// TensorOn returns the part of tensor x that the given rank holds. It is for an
+// orchestration of all ranks.
 func (b *Builder) TensorOn(rank int, x *torch.Tensor) *Tensor { return b.tensor("TensorOn", rank, x) }
 
 func (b *Builder) tensor(op string, rank int, x *torch.Tensor) *Tensor {
@@ -128,7 +132,9 @@ func (b *Builder) tensor(op string, rank int, x *torch.Tensor) *Tensor {
 	return b.declare(op, p, Tensor{Name: fmt.Sprintf("tensor%d", len(p.Tensors)), DType: x.DType(), Shape: shape, Window: true, Source: x})
 }
 
-// checkBuilding panics unless the orchestration is running and may use the builder.
+// checkBuilding panics if the builder must not be used now: the orchestration has ended or
+// waits for a value, or its context has ended. The panic names op as the function that was
+// called.
 func (b *Builder) checkBuilding(op string) {
 	if b.built {
 		panic(misuse(op, "the program has been built: a Builder is for its orchestration, not for kernels"))
@@ -144,11 +150,11 @@ func (b *Builder) checkBuilding(op string) {
 	}
 }
 
-// Declare adds a tensor with the caller's own memory to the program. Source identifies the
-// memory to the caller when the program runs.
+// Declare adds tensor x to the program of the rank. The caller provides the memory when the
+// program runs; x.Source identifies this memory to the caller.
 func (b *Builder) Declare(x Tensor) *Tensor { return b.DeclareOn(b.ownRank("Declare"), x) }
 
-// DeclareOn declares a tensor of a rank, in an orchestration of all ranks.
+// DeclareOn is Declare for a tensor of the given rank, in an orchestration of all ranks.
 func (b *Builder) DeclareOn(rank int, x Tensor) *Tensor {
 	b.checkBuilding("Declare")
 	return b.declare("Declare", b.programOf("Declare", rank), x)
@@ -176,14 +182,14 @@ func (b *Builder) declare(op string, p *Program, x Tensor) *Tensor {
 // Option changes how a task is run.
 type Option func(*Task)
 
-// After makes a task wait until other tasks have ended: an explicit edge from each of them.
+// After adds explicit edges: the task waits until the tasks with the given IDs have ended.
 // In an orchestration of all ranks they may be tasks of other ranks.
 func After(ids ...ID) Option {
 	return func(t *Task) { t.after = append(t.after, ids...) }
 }
 
-// OnRank sets the rank that a task runs on. In an orchestration of all ranks every task
-// must have it.
+// OnRank sets the rank that runs a task. In an orchestration of all ranks every task must
+// have this option.
 func OnRank(rank int) Option {
 	return func(t *Task) { t.rank = rank }
 }
@@ -207,9 +213,11 @@ func Buffers(kind topology.BufferKind) Option {
 	return func(t *Task) { t.Buffers = kind }
 }
 
-// Submit adds a task: a kernel, its arguments, and options such as the tasks it waits for.
-// Under a runtime that infers dependencies the task also waits for every earlier task of
-// the rank that writes what it reads, or accesses what it writes.
+// Submit adds a task to the program and returns its number. The task runs kernel with the
+// given arguments. Options say, for example, which tasks it waits for. Under a runtime that
+// infers dependencies, the task also waits for every earlier task of the rank with which it
+// conflicts: tasks that write what the new task reads, or that access what the new task
+// writes.
 func (b *Builder) Submit(name string, kernel any, args Args, options ...Option) ID {
 	b.checkBuilding("Submit")
 	args = slices.Clone(args) // the caller may use the slice again
@@ -273,9 +281,9 @@ func (b *Builder) Submit(name string, kernel any, args Args, options ...Option) 
 	return id
 }
 
-// Scope submits the tasks of body as a scope. Under tensormap_and_ringbuffer these tasks
-// are stored in the ring of the scope's depth, and keep their slots until the scope ends.
-// Scopes may be nested.
+// Scope calls body, and makes the tasks that body submits a scope. Under
+// tensormap_and_ringbuffer these tasks are stored in the task ring of the scope's depth,
+// and keep their slots until the scope ends. Scopes may be nested.
 func (b *Builder) Scope(name string, body func()) {
 	b.checkBuilding("Scope")
 	n := len(b.program.Scopes)
@@ -298,9 +306,9 @@ func (b *Builder) Scope(name string, body func()) {
 	}
 }
 
-// Build records the program of a rank, up to the first Value if the orchestration asks for
-// one. If ctx ends first, Build returns without waiting for the orchestration, which cannot
-// be stopped.
+// Build records the program of a rank. If the orchestration asks for a value, Build returns
+// at the first call of Value. If ctx ends first, Build returns without waiting for the
+// orchestration, which cannot be stopped.
 func Build(ctx context.Context, rank, ranks int, orchestrate func(b *Builder)) (*Program, error) {
 	b := newBuilder(ctx, &Program{Rank: rank, Ranks: ranks})
 	return b.program, b.build(orchestrate)
@@ -314,7 +322,7 @@ func BuildAll(ctx context.Context, ranks int, orchestrate func(b *Builder)) ([]*
 	return b.programs, b.build(orchestrate)
 }
 
-// newPrograms returns an empty program for each rank.
+// newPrograms returns an empty program for each of the given number of ranks.
 func newPrograms(ranks int) (list []*Program) {
 	for rank := range ranks {
 		list = append(list, &Program{Rank: rank, Ranks: ranks})
@@ -322,7 +330,8 @@ func newPrograms(ranks int) (list []*Program) {
 	return list
 }
 
-// newBuilder returns a builder for the program of one rank, or for those of all ranks.
+// newBuilder returns a builder for the given programs: the program of one rank, or the
+// programs of all ranks.
 func newBuilder(ctx context.Context, programs ...*Program) *Builder {
 	b := &Builder{program: programs[0], programs: programs, outEdges: map[outEdgeKey]bool{}, conflicts: conflicts{maps: map[*Tensor]*tensorMap{}}, sources: map[sourceKey]*Tensor{}, ctx: ctx}
 	// With a buffer, an orchestration that was abandoned can still report its end.
@@ -360,10 +369,11 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Op + " at " + e.Line + ": " + e.Err.Error() }
 
-// Unwrap returns the reason.
+// Unwrap returns the reason of the error.
 func (e *Error) Unwrap() error { return e.Err }
 
-// misuse returns the Error for a wrong call of op.
+// misuse returns an Error for a wrong call of the function op. The other arguments are the
+// format and operands of the reason.
 func misuse(op, format string, args ...any) *Error {
 	return &Error{op, lineOutside(2), fmt.Errorf(format, args...)}
 }
@@ -371,8 +381,8 @@ func misuse(op, format string, args ...any) *Error {
 // caller returns the file and line in the orchestration that called Submit, Scope or Value.
 func caller() string { return lineOutside(3) }
 
-// lineOutside returns the file and line of the first caller outside of this package and of
-// the Go runtime. It ignores the innermost skip callers.
+// lineOutside returns the file and line of the innermost caller that is neither in this
+// package nor in the Go runtime. It ignores the innermost `skip` callers.
 func lineOutside(skip int) string {
 	var pcs [32]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(skip+1, pcs[:])])

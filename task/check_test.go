@@ -7,16 +7,16 @@ import (
 	"github.com/kernbench/kernbench/oplog"
 )
 
-// taskTimes is the spans of a task, and times that its members share.
+// taskTimes holds the spans of a task, and the times that all its members share.
 type taskTimes struct {
 	members []Span // by member
 	noticed Time   // when the last end was noticed
 	builds  Time   // when building the task began
 }
 
-// check checks what must hold for every simulated run: times are in order and add up, no
+// check checks what must hold for every simulated run. Times are in order and add up, no
 // core does two things at once, no task overtakes another, storage does not overflow, and
-// the log records what each task waited for.
+// the op log records what each task waited for.
 func (o *outcome) check(t tester) {
 	t.Helper()
 	tasks := make([][]taskTimes, o.Ranks)
@@ -47,7 +47,7 @@ func (o *outcome) check(t tester) {
 	}
 }
 
-// ref returns the Ref of a task in the results.
+// ref returns the Ref of the task that the result names by rank and ID.
 func (o *outcome) ref(rank int, id ID) Ref {
 	if b := o.programs[rank].builder; b.single {
 		return b.tasks[id]
@@ -55,15 +55,17 @@ func (o *outcome) ref(rank int, id ID) Ref {
 	return Ref{int32(rank), id}
 }
 
-// messageRead reports whether a control core of a rank finished reading a message about a
-// task's end at the given time.
+// messageRead reports whether a control core of a rank finished reading a message about the
+// end of task id at the given time.
 func (o *outcome) messageRead(rank int, id ID, at Time) bool {
 	return slices.ContainsFunc(o.Control, func(w Work) bool {
 		return w.Kind == Receiving && w.Rank == rank && w.Task == id && w.To == at
 	})
 }
 
-// checkTasks checks each task by itself and against the tasks that it waits for.
+// checkTasks checks the times of each task of program p: that they are in order, and that
+// the task became ready when the last task that it waits for was known to have ended. all
+// holds the times of all tasks, by rank.
 func (o *outcome) checkTasks(t tester, p *Program, all [][]taskTimes) {
 	t.Helper()
 	tasks := all[p.Rank]
@@ -146,7 +148,8 @@ func (o *outcome) checkTasks(t tester, p *Program, all [][]taskTimes) {
 	}
 }
 
-// checkStorage checks that a task is built only when there is storage for it.
+// checkStorage checks that building a task of program p begins only when there is storage
+// for the task.
 func (o *outcome) checkStorage(t tester, p *Program, tasks []taskTimes) {
 	t.Helper()
 	c := o.config()
@@ -167,8 +170,8 @@ func (o *outcome) checkStorage(t tester, p *Program, tasks []taskTimes) {
 	}
 }
 
-// countStored returns the number of tasks in storage when building task next begins. Tasks
-// whose ends are noticed at that instant do not count.
+// countStored returns the number of tasks that are in storage when building task next
+// begins. Tasks whose ends are read at that instant do not count.
 func (o *outcome) countStored(p *Program, tasks []taskTimes, next int) (held int) {
 	rings := o.config().TensorMap.Rings
 	depth := func(i int) int { return min(int(p.Tasks[i].Depth), rings-1) }
@@ -190,7 +193,8 @@ func (o *outcome) countStored(p *Program, tasks []taskTimes, next int) (held int
 	return held
 }
 
-// checkTimes checks that compute cores do one thing at a time, and that their times add up.
+// checkTimes checks that each compute core does one thing at a time, and that the times of
+// all cores add up to the sums in the result.
 func (o *outcome) checkTimes(t tester) {
 	t.Helper()
 	spans := slices.Clone(o.Spans)
@@ -230,8 +234,8 @@ func (o *outcome) checkTimes(t tester) {
 	}
 }
 
-// checkControl checks that control cores do one thing at a time, and that they do all work
-// that the program needs.
+// checkControl checks that each control core does one thing at a time, and that the control
+// cores do exactly the work that the program needs.
 func (o *outcome) checkControl(t tester) {
 	t.Helper()
 	type place struct{ rank, core int }
@@ -286,8 +290,9 @@ func (o *outcome) checkControl(t tester) {
 	}
 }
 
-// countGraphs returns the number of graphs that the hosts build: one for each part of a
-// program between values in which tasks are submitted.
+// countGraphs returns the number of graphs that the hosts build under host_build_graph. A
+// host builds one graph for each part of a program, between two reads of values, in which
+// tasks are submitted.
 func (o *outcome) countGraphs() (n int) {
 	for _, p := range o.programs {
 		if p.builder.single && p.Rank > 0 {
@@ -306,8 +311,8 @@ func (o *outcome) countGraphs() (n int) {
 	return n
 }
 
-// checkLog checks that the log has the right ends before the beginning of each task, and
-// the right cause of each beginning.
+// checkLog checks the op log: the beginning of each task must list the ends of the tasks
+// that it waited for, and the right operation as its cause.
 func (o *outcome) checkLog(t tester, tasks [][]taskTimes) {
 	t.Helper()
 	pes := sips(o.Ranks).Spec().CubesPerSIP() * sips(o.Ranks).Spec().PEsPerCube()

@@ -81,8 +81,8 @@ type TensorMap struct {
 	Schedulers int           `yaml:"schedulers" range:"1..64"`  // number of control cores in addition to the orchestrator
 }
 
-// submitTime returns how long a control core takes to submit a task with a number of
-// explicit edges and regions.
+// submitTime returns how long a control core takes under runtime r to submit one task with
+// the given number of explicit edges and regions.
 func (c *Config) submitTime(r Runtime, edges, tensors int) topology.Time {
 	if r == AICPUBuildGraph {
 		return c.AICPU.PerTask + topology.Time(edges)*c.AICPU.PerEdge
@@ -90,7 +90,8 @@ func (c *Config) submitTime(r Runtime, edges, tensors int) topology.Time {
 	return c.TensorMap.PerTask + topology.Time(edges)*c.TensorMap.PerEdge + topology.Time(tensors)*c.TensorMap.PerTensor
 }
 
-// schedulers returns the number of control cores of a rank that schedule.
+// schedulers returns the number of control cores per rank that schedule tasks under runtime
+// r.
 func (c *Config) schedulers(r Runtime) int {
 	if r == TensorMapAndRingBuffer {
 		return c.TensorMap.Schedulers
@@ -106,16 +107,17 @@ var defaultFile []byte
 
 var file = config.File[Config]{Presets: config.Presets{"default": defaultFile}, DefaultFile: File, New: func(d *config.Doc) *Config { return &Config{origin: d} }}
 
-// Load reads a configuration from a file, or from the preset "default". If name is empty it
-// reads ./tasks.yaml if that exists, else the preset; [Config.Source] returns which. Each
-// of sets changes one value, as in "control.register_read=50ns". The error has a line for
-// every mistake. If ctx ends before everything is read, the error is the cause of ctx.
+// Load reads a configuration from the file with the given name, or from the preset
+// "default". If name is empty it reads ./tasks.yaml if that file exists, and otherwise the
+// preset. [Config.Source] returns which of the two was read. Each of sets changes one
+// value, as in "control.register_read=50ns". The error has a line for every mistake. If ctx
+// ends before everything is read, the error is the cause of ctx.
 func Load(ctx context.Context, name string, sets ...string) (*Config, error) {
 	return file.Load(ctx, name, sets...)
 }
 
-// Parse reads a configuration from src, which may extend the preset but no files. Errors
-// refer to src by name.
+// Parse reads a configuration from src. The text may extend the preset, but no files. Each
+// of sets changes one value, as in Load. Errors refer to src by name.
 func Parse(name string, src []byte, sets ...string) (*Config, error) {
 	return file.Parse(name, src, sets...)
 }
@@ -135,8 +137,8 @@ func (c *Config) Files() []string { return c.origin.Files() }
 // configuration.
 func (c *Config) YAML() []byte { return config.Encode(c, config.Quantities) }
 
-// Hash returns a hash of the values of the configuration. It does not depend on the files
-// and arguments that they came from.
+// Hash returns a hash of the values of the configuration. The hash does not depend on the
+// files and arguments from which the values were read.
 func (c *Config) Hash() string { return config.Digest(c.YAML()) }
 
 // schema is generated from the types and comments in config.go by the tests of this

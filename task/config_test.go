@@ -28,8 +28,8 @@ func defaultValues() Config {
 	}
 }
 
-// sameConfig checks that a configuration has the given values. It ignores where they came
-// from.
+// sameConfig fails the test unless configuration got has the values of want. It ignores
+// from which files the values came.
 func sameConfig(t *testing.T, name string, got *Config, want Config) {
 	t.Helper()
 	if diff := cmp.Diff(&want, got, cmpopts.IgnoreUnexported(Config{})); diff != "" {
@@ -37,6 +37,7 @@ func sameConfig(t *testing.T, name string, got *Config, want Config) {
 	}
 }
 
+// TestDefault checks the values and the source of the default configuration.
 func TestDefault(t *testing.T) {
 	sameConfig(t, "the default", Default(), defaultValues())
 	if got, want := Default().Source(), "preset default"; got != want {
@@ -47,6 +48,8 @@ func TestDefault(t *testing.T) {
 	}
 }
 
+// TestLoad checks which file or preset Load reads for each name, and that --set arguments
+// change values.
 func TestLoad(t *testing.T) {
 	t.Chdir(t.TempDir())
 	write := func(file string, text []byte) {
@@ -84,8 +87,8 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// TestSetReachesEveryValue checks that --set can change each value, and changes no other
-// value.
+// TestSetReachesEveryValue checks that --set can change each value of the configuration
+// without changing any other value.
 func TestSetReachesEveryValue(t *testing.T) {
 	parts := reflect.TypeFor[Config]()
 	seen := map[string]string{Default().Hash(): "the default"}
@@ -137,6 +140,7 @@ func TestHash(t *testing.T) {
 	}
 }
 
+// TestYAML checks the complete text of the default configuration as YAML returns it.
 func TestYAML(t *testing.T) {
 	const want = `control:
   register_read: 100 ns
@@ -165,7 +169,8 @@ tensormap_and_ringbuffer:
 	}
 }
 
-// TestYAMLReadsBack checks that any valid configuration survives being written and read.
+// TestYAMLReadsBack checks that a random valid configuration that is written with YAML and
+// read with Parse is unchanged.
 func TestYAMLReadsBack(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		var c Config
@@ -192,7 +197,8 @@ func TestYAMLReadsBack(t *testing.T) {
 	})
 }
 
-// TestMistakes checks the error messages for mistakes of every kind.
+// TestMistakes checks the error messages for every kind of mistake in tasks.yaml and in
+// --set.
 func TestMistakes(t *testing.T) {
 	for _, c := range []struct {
 		name, src string
@@ -257,6 +263,8 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
+// TestParseRuntime checks that ParseRuntime accepts the name of each runtime, and its error
+// for other names.
 func TestParseRuntime(t *testing.T) {
 	for _, r := range Runtimes {
 		if got, err := ParseRuntime(string(r)); got != r || err != nil {

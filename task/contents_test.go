@@ -12,8 +12,8 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// drawConfig draws small costs and small storage. Rings are about as small as the program
-// allows.
+// drawConfig draws a random configuration with small costs and small storage. Task rings
+// are about as small as program p allows.
 func drawConfig(r *rand.Rand, p *Program, cores int) *Config {
 	span := func() Time {
 		return Time([]int{0, 1, 5, 140, 2000}[r.IntN(5)]) * simtime.Nanosecond
@@ -30,10 +30,10 @@ func drawConfig(r *rand.Rand, p *Program, cores int) *Config {
 	return c
 }
 
-// TestValuesEqualSubmissionOrder checks that a program computes the values of its tasks run
-// one by one in the order of submission. Runtimes that infer edges run it without any
-// edges, and all runtimes with edges that cover every conflict, on the simulated machine
-// and on a real rank.
+// TestValuesEqualSubmissionOrder checks that a random program computes the same values as
+// its tasks run one by one in the order of submission. Runtimes that infer edges run the
+// program without any explicit edges. All runtimes run it with explicit edges that cover
+// every conflict. The test uses the simulated machine and a real rank.
 func TestValuesEqualSubmissionOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tasks, r := drawTasks(t, 15)
@@ -59,9 +59,9 @@ func TestValuesEqualSubmissionOrder(t *testing.T) {
 	})
 }
 
-// TestWithoutEdgesNothingIsOrdered checks that a program without edges computes other
-// values under the runtime that does not infer edges. So the other runtimes are not right
-// by accident.
+// TestWithoutEdgesNothingIsOrdered checks that a program without explicit edges computes
+// wrong values under the runtime that does not infer edges. So the other runtimes are not
+// right by accident.
 func TestWithoutEdgesNothingIsOrdered(t *testing.T) {
 	j := &job{ranks: 1, arrays: []array{{shape: []int{64}}}, submit: func(b *Builder, x []*Tensor) {
 		for i := range 8 {

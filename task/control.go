@@ -4,9 +4,10 @@ import (
 	"github.com/kernbench/kernbench/internal/sim"
 )
 
-// step gives work to idle control cores. A control core takes, in this order: a message to
-// send to another rank, the end of a kernel or a message to read, a task to dispatch and,
-// under aicpu_build_graph, the next task to build or value to read.
+// step starts work on the idle control cores of the rank. A control core takes the first of
+// these that exists: a message to send to another rank; the end of a kernel or a message to
+// read; a task to dispatch; and, under aicpu_build_graph, the next task to build or value
+// to read.
 func (d *device) step() {
 	for core := range d.busy {
 		if !d.busy[core] && !d.startWork(core) {
@@ -23,7 +24,8 @@ func (d *device) step() {
 	}
 }
 
-// startWork starts the next work on a control core, and reports whether there was any.
+// startWork starts the next work on an idle control core, and reports whether there was any
+// work.
 func (d *device) startWork(core int) bool {
 	c := &d.config.Control
 	if d.startPosting(core) {
@@ -45,8 +47,9 @@ func (d *device) startWork(core int) bool {
 	return d.runtime == AICPUBuildGraph && d.build(core)
 }
 
-// build starts to submit the next task or, if the orchestration waits for a value that can
-// be read, to read the value. It reports whether it started either.
+// build starts one piece of building on a control core: it submits the next task or, if the
+// orchestration waits for a value that can be read, reads the value. It reports whether it
+// started either.
 func (d *device) build(core int) bool {
 	if !d.submitted() && d.hasSpace() {
 		d.occupy(core, Building, d.Tasks[d.next].ID, d.buildTime(), evSubmitted, 0)
@@ -72,8 +75,9 @@ func (d *device) buildTime() Time {
 	return d.config.submitTime(d.runtime, len(t.After)+len(t.Across), tensors)
 }
 
-// occupy makes a control core, or the builder, busy for the time took. Then it posts an
-// event of kind ends.
+// occupy makes a control core, or the builder, busy with work of the given kind for task
+// id, from now for the time `took`. At the end it posts an event of kind `ends` with the
+// parameter n.
 func (d *device) occupy(core int, kind WorkKind, id ID, took Time, ends sim.Kind, n int32) {
 	at := core
 	if core == BuilderCore {
@@ -86,13 +90,15 @@ func (d *device) occupy(core int, kind WorkKind, id ID, took Time, ends sim.Kind
 	d.engine.Post(d.engine.Now()+took, d.event(ends, d.rank, at, n))
 }
 
-// logWork adds work that begins now to the result.
+// logWork adds to the result the work of a control core for task id, which begins now and
+// takes the time `took`.
 func (d *device) logWork(core int, kind WorkKind, id ID, took Time) {
 	from := d.engine.Now() - d.start
 	d.result.Control = append(d.result.Control, Work{d.rank, core, kind, id, from, from + took})
 }
 
-// release marks a control core, or the orchestrator, as idle, and records its activity.
+// release marks a control core, or the orchestrator, as idle, and records the activity that
+// ends now in the trace.
 func (d *device) release(core int) {
 	d.recordCoreActivity(core)
 	if core == len(d.busy) {
@@ -102,7 +108,8 @@ func (d *device) release(core int) {
 	d.busy[core] = false
 }
 
-// submit stores the next task and records when it was stored or became ready.
+// submit stores the next task of the program. It records the current time as the time when
+// the task was stored and, if the task is ready at once, when it became ready.
 func (d *device) submit() {
 	was := d.ready.len()
 	id := d.schedule.submit()
@@ -110,15 +117,16 @@ func (d *device) submit() {
 	d.stampReady(was)
 }
 
-// stampReady records the current time for the tasks that became ready since the ready queue
-// had the length was.
+// stampReady records the current time as the time when tasks became ready. These are the
+// tasks that were added to the ready queue since its length was `was`.
 func (d *device) stampReady(was int) {
 	for i := was; i < d.ready.len(); i++ {
 		d.readyAt[d.ready.at(i)] = d.engine.Now() - d.start
 	}
 }
 
-// assign gives the first free compute cores to the members of a task.
+// assign gives a free compute core to each member of a task, the cores with the lowest
+// numbers first.
 func (d *device) assign(id ID) {
 	t := &d.Tasks[id]
 	last := &d.firstCore[id]
@@ -133,7 +141,8 @@ func (d *device) assign(id ID) {
 	*last = -1
 }
 
-// releaser returns the task whose end made a task ready, or -1 if its submission did.
+// releaser returns the ID of the task whose end made task id ready, or -1 if task id was
+// ready when it was submitted.
 func (d *device) releaser(id ID) ID {
 	if d.releasers[id].Rank < 0 {
 		return -1
@@ -141,7 +150,8 @@ func (d *device) releaser(id ID) ID {
 	return d.builder.task(d.releasers[id]).ID
 }
 
-// valueOf returns the task whose value was read last before t was submitted, or nil.
+// valueOf returns the ID of the task whose value the orchestration read last before it
+// submitted t, or nil if it had read no value.
 func (d *device) valueOf(t *Task) *ID {
 	if len(t.valueTasks) == 0 {
 		return nil
@@ -149,7 +159,8 @@ func (d *device) valueOf(t *Task) *ID {
 	return &d.builder.task(t.valueTasks[len(t.valueTasks)-1]).ID
 }
 
-// noticeEnd applies the end of the kernel on a compute core, which a control core has read.
+// noticeEnd updates the state of the rank after a control core has read that the kernel on
+// a compute core has ended.
 func (d *device) noticeEnd(core int) {
 	s := &d.current[core]
 	s.Noticed = d.engine.Now() - d.start
@@ -179,14 +190,14 @@ type coreReservation struct {
 	largest      maxTree // numbers of members of the tasks that have not started
 }
 
-// grow adds the tasks that were added to the program since the last call.
+// grow adds the tasks that were added to program p since the last call.
 func (t *coreReservation) grow(p *Program) {
 	more := make([]bool, len(p.Tasks)-len(t.started))
 	t.program, t.started, t.ended = p, append(t.started, more...), append(t.ended, more...)
 	t.largest.grow(p)
 }
 
-// markStarted records that a task has started.
+// markStarted records that task id has started and holds its compute cores.
 func (t *coreReservation) markStarted(id ID) {
 	t.started[id] = true
 	t.largest.clear(int(id))
@@ -199,7 +210,7 @@ func (t *coreReservation) markStarted(id ID) {
 	}
 }
 
-// markEnded records that a task has ended.
+// markEnded records that task id has ended and has released its compute cores.
 func (t *coreReservation) markEnded(id ID) {
 	t.ended[id] = true
 	if id > t.oldest {
@@ -215,7 +226,7 @@ type maxTree struct {
 	node  []int32 // node[n:] are the leaves; the children of node i are 2i and 2i+1
 }
 
-// grow adds the tasks of the program that the tree does not have yet.
+// grow adds the tasks of program p that the tree does not have yet.
 func (t *maxTree) grow(p *Program) {
 	old := *t
 	if len(p.Tasks) > t.n {
@@ -235,20 +246,20 @@ func (t *maxTree) grow(p *Program) {
 	}
 }
 
-// updateAbove recomputes the nodes above node i.
+// updateAbove recomputes the maxima in all nodes above node i.
 func (t *maxTree) updateAbove(i int) {
 	for i /= 2; i > 0; i /= 2 {
 		t.node[i] = max(t.node[2*i], t.node[2*i+1])
 	}
 }
 
-// clear removes the task with index i.
+// clear removes the task with index i from the tree.
 func (t *maxTree) clear(i int) {
 	t.node[t.n+i] = 0
 	t.updateAbove(t.n + i)
 }
 
-// maxBefore returns the largest number of members of the tasks before index i.
+// maxBefore returns the largest number of members among the tasks with indices below i.
 func (t *maxTree) maxBefore(i int) int {
 	most := int32(0)
 	for lo, hi := t.n, t.n+i; lo < hi; lo, hi = lo/2, hi/2 {

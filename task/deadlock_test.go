@@ -14,7 +14,7 @@ import (
 )
 
 // TestDeadlockBetweenRanks checks that ranks whose first tasks wait for each other's second
-// tasks deadlock on one compute core, with an error that names the waits, and not on two.
+// tasks deadlock on one compute core, with an error that names the waits, but not on two.
 func TestDeadlockBetweenRanks(t *testing.T) {
 	await := func(t *tl.PE) { t.WaitSignal(3, tl.GE, 1) }
 	release := func(t *tl.PE) { t.Notify(next(t), 3, tl.Add, 1) }

@@ -26,8 +26,8 @@ func (s set) union(o set) {
 	}
 }
 
-// drawRegions draws a program of tasks without kernels, with only regions and edges. Its
-// tensors have one to four axes.
+// drawRegions draws a random program whose tasks have no kernels, only regions and explicit
+// edges. Its tensors have one to four axes.
 func drawRegions(r *rand.Rand, tasks int) *Program {
 	b := newBuilder(context.Background(), &Program{Ranks: 1})
 	for i := range drawInt(r, 1, 4) {
@@ -65,7 +65,7 @@ func drawRegions(r *rand.Rand, tasks int) *Program {
 	return p
 }
 
-// elements returns the indices of the elements of a region, in row-major order.
+// elements returns the indices of the region's elements in its tensor, in row-major order.
 func (r *Region) elements() []int {
 	list := []int{0}
 	for axis, n := range r.Tensor.Shape {
@@ -80,8 +80,8 @@ func (r *Region) elements() []int {
 	return list
 }
 
-// allConflicts returns, for each task, all earlier tasks that it conflicts with: both
-// access an element, and at least one of them writes it.
+// allConflicts returns, for each task, the set of all earlier tasks that conflict with it:
+// both tasks access the same element, and at least one of them writes the element.
 func (p *Program) allConflicts() []set {
 	words := len(p.Tasks)/64 + 1
 	type touched struct{ readers, writers set }
@@ -119,8 +119,9 @@ func (p *Program) allConflicts() []set {
 	return all
 }
 
-// TestDependenciesAreTheConflicts checks that tasks have an inferred dependency exactly if
-// they conflict. Dependencies that follow from others may be missing.
+// TestDependenciesAreTheConflicts checks that Dependencies reports a dependency between two
+// tasks exactly if they conflict. Dependencies that follow from other dependencies may be
+// missing.
 func TestDependenciesAreTheConflicts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tasks, r := drawTasks(t, 10)
@@ -158,8 +159,8 @@ func TestDependenciesAreTheConflicts(t *testing.T) {
 	})
 }
 
-// TestTilesAreDisjoint checks that a task on a tile of a tensor waits only for the previous
-// task on the same tile.
+// TestTilesAreDisjoint checks that a task on one tile of a tensor waits only for the
+// previous task on the same tile.
 func TestTilesAreDisjoint(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := newBuilder(context.Background(), &Program{Ranks: 1})
@@ -197,7 +198,7 @@ func TestTilesAreDisjoint(t *testing.T) {
 }
 
 // TestTilesRunAtOnce checks that tasks on different tiles of a tensor run at the same time,
-// each released by its submission.
+// and that each is ready when it is submitted.
 func TestTilesRunAtOnce(t *testing.T) {
 	j := &job{ranks: 1, arrays: []array{{shape: []int{8, 8}}}, submit: func(b *Builder, x []*Tensor) {
 		for i := range 4 {
@@ -219,8 +220,8 @@ func TestTilesRunAtOnce(t *testing.T) {
 	}
 }
 
-// TestRegionsThatTouch checks that regions with a common element conflict, and that
-// adjacent regions do not, up to the largest sizes.
+// TestRegionsThatTouch checks that two regions overlap if they have a common element, and
+// do not if they are only adjacent, up to the largest sizes.
 func TestRegionsThatTouch(t *testing.T) {
 	const huge = math.MaxInt32
 	for _, c := range []struct {

@@ -25,10 +25,10 @@ type domainTensor struct {
 	parts  map[int]*Tensor // by rank, for the ranks whose programs the builder has
 }
 
-// Domain creates a domain. The given ranks become its members 0, 1, ... in the given order;
-// without ranks, all ranks are members. In orchestrations of one rank, all members must
+// Domain creates a domain. The given ranks become its members 0, 1, ... in the given order.
+// Without ranks, all ranks are members. In orchestrations of one rank, all members must
 // create the same domains with the same tensors in the same order. A rank that is not a
-// member may also call Domain; its Rank is then -1.
+// member may also call Domain; the method Rank of the result then returns -1.
 func (b *Builder) Domain(name string, ranks ...int) *Domain {
 	b.checkBuilding("Domain")
 	fail := func(format string, args ...any) {
@@ -68,14 +68,14 @@ func (d *Domain) Ranks() []int { return slices.Clone(d.ranks) }
 // Size returns the number of members.
 func (d *Domain) Size() int { return len(d.ranks) }
 
-// Rank returns the member number of the builder's rank. It is -1 if the rank is not a
-// member, and in an orchestration of all ranks.
+// Rank returns the member number of the rank whose program is built. It is -1 if the rank
+// is not a member, and in an orchestration of all ranks.
 func (d *Domain) Rank() int { return d.RankOf(d.builder.Rank()) }
 
 // RankOf returns the member number of a rank, or -1 if the rank is not a member.
 func (d *Domain) RankOf(rank int) int { return slices.Index(d.ranks, rank) }
 
-// World returns the rank of a member, as Put, Get and Notify need it.
+// World returns the rank of the given member. Put, Get and Notify need this number.
 func (d *Domain) World(member int) int {
 	if member < 0 || member >= len(d.ranks) {
 		panic(misuse("World", "domain %s has no member %d: there are 0 to %d", d.name, member, len(d.ranks)-1))
@@ -84,8 +84,8 @@ func (d *Domain) World(member int) int {
 }
 
 // Tensor creates a tensor of the domain, filled with zeros, and returns the part of the
-// builder's rank, which must be a member. Every member must create it with the same dtype
-// and shape.
+// rank whose program is built. The rank must be a member. Every member must create the
+// tensor with the same dtype and shape.
 func (d *Domain) Tensor(name string, dtype tl.DType, shape tl.Shape) *Tensor {
 	rank := d.builder.Rank()
 	if d.builder.single {
@@ -97,8 +97,8 @@ func (d *Domain) Tensor(name string, dtype tl.DType, shape tl.Shape) *Tensor {
 	return d.addTensor("Tensor", name, dtype, shape)[rank]
 }
 
-// Tensors creates a tensor of the domain in an orchestration of all ranks, and returns the
-// parts of all members.
+// Tensors creates a tensor of the domain, filled with zeros, and returns the parts of all
+// members, by member number. It is for an orchestration of all ranks.
 func (d *Domain) Tensors(name string, dtype tl.DType, shape tl.Shape) (parts []*Tensor) {
 	if !d.builder.single {
 		panic(misuse("Tensors", "domain %s: the orchestration is for rank %d alone: Tensor makes its part", d.name, d.builder.Rank()))
@@ -110,7 +110,8 @@ func (d *Domain) Tensors(name string, dtype tl.DType, shape tl.Shape) (parts []*
 	return parts
 }
 
-// addTensor creates a tensor, with parts for the members whose programs the builder has.
+// addTensor creates a tensor of the domain. It returns the parts, by rank, of the members
+// whose programs the builder has. Panics name op as the function that was called.
 func (d *Domain) addTensor(op, name string, dtype tl.DType, shape tl.Shape) map[int]*Tensor {
 	d.builder.checkBuilding(op)
 	x := domainTensor{Tensor{Name: name, DType: dtype, Shape: slices.Clone(shape)}, map[int]*Tensor{}}
@@ -127,8 +128,8 @@ func (d *Domain) addTensor(op, name string, dtype tl.DType, shape tl.Shape) map[
 	return x.parts
 }
 
-// counterpart returns a rank's part of the tensor that x is a part of, or nil if the rank
-// has none.
+// counterpart returns the part that the given rank holds of the same domain tensor as x. It
+// returns nil if the rank has no part.
 func (d *Domain) counterpart(x *Tensor, rank int) *Tensor {
 	for i := range d.tensors {
 		if d.tensors[i].parts[x.rank] == x {
@@ -147,7 +148,7 @@ func (p *Program) domains() []*Domain {
 	return domainsWith(p.builder.domains, p.Rank)
 }
 
-// domainsWith returns the domains that have a rank as a member.
+// domainsWith returns those of the given domains that have the given rank as a member.
 func domainsWith(domains []*Domain, rank int) (list []*Domain) {
 	for _, d := range domains {
 		if d.RankOf(rank) >= 0 {
@@ -157,14 +158,14 @@ func domainsWith(domains []*Domain, rank int) (list []*Domain) {
 	return list
 }
 
-// domainsLedBy returns the domains whose first member is the rank first, and that have the
+// domainsLedBy returns the domains that have the rank `first` as their first member and the
 // program's rank as a member.
 func (p *Program) domainsLedBy(first int) []*Domain {
 	return slices.DeleteFunc(p.domains(), func(d *Domain) bool { return d.ranks[0] != first })
 }
 
-// String returns the name, the members and the tensors, as in "even of [0 2] with x [4]
-// f32".
+// String returns the name, the members and the tensors of the domain, as in "even of [0 2]
+// with x [4] f32".
 func (d *Domain) String() string {
 	text, sep := fmt.Sprintf("%s of %v", d.name, d.ranks), " with "
 	for i := range d.tensors {
@@ -174,8 +175,9 @@ func (d *Domain) String() string {
 	return text
 }
 
-// checkSameDomains checks that all members of a domain have created it with the same
-// tensors and in the same order. Each member is compared with the first one.
+// checkSameDomains returns an error unless all members of each domain have created the
+// domain with the same tensors and in the same order. Each member is compared with the
+// first member.
 func checkSameDomains(programs []*Program) error {
 	for _, p := range programs {
 		for _, first := range programs {
@@ -193,7 +195,8 @@ func checkSameDomains(programs []*Program) error {
 // sameRule is the end of the errors about members whose domains differ.
 const sameRule = "all members of a domain make it, with the same tensors, in the same order"
 
-// describeDomain returns the text for domain i of a list in errors.
+// describeDomain describes domain i of a list for error messages, or says that the list has
+// no such domain.
 func describeDomain(list []*Domain, i int) string {
 	if i >= len(list) {
 		return "no such domain"

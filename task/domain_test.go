@@ -11,21 +11,21 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// swap puts a row into the peer's part of the domain's box, and notifies the peer.
+// swap puts row x into the peer's part of the domain tensor box, and notifies the peer.
 func swap(t *tl.PE, x, box tl.Ptr, peer int) {
 	t.Put(peer, box, t.Load(x, tl.Shape{3}, tl.I32))
 	t.Notify(peer, 0, tl.Add, 1)
 }
 
-// gatherRows waits until a number of rows has arrived, overwrites the padding next to them,
-// and stores the sum of two boxes in x.
+// gatherRows waits until the given number of rows has arrived in the boxes a and b. It
+// overwrites the padding next to the boxes, and stores the sum of both boxes in x.
 func gatherRows(t *tl.PE, x, a, b, pad tl.Ptr, rows int) {
 	t.WaitSignal(0, tl.GE, rows)
 	t.Store(pad, t.Full(tl.Shape{5}, tl.U8, 255))
 	t.Store(x, t.Load(a, tl.Shape{3}, tl.I32).Add(t.Load(b, tl.Shape{3}, tl.I32)))
 }
 
-// TestDomains checks that two domains that overlap in one rank have separate memory, which
+// TestDomains checks that two domains with one common rank have separate memory. The memory
 // is zero at the start of each run and freed at its end.
 func TestDomains(t *testing.T) {
 	var seen [3][]int
@@ -67,8 +67,8 @@ func TestDomains(t *testing.T) {
 	}
 }
 
-// TestDomainMemory checks that the memory of a domain is zero in each run, whatever it held
-// before, and is freed after the run.
+// TestDomainMemory checks that the memory of a domain is zero at the start of each run,
+// whatever it held before, and that it is freed after the run.
 func TestDomainMemory(t *testing.T) {
 	self := newSystem(t, "ring6", torch.Options{}, "sip.cube_mesh.w=1", "sip.cube_mesh.h=1", "system.sips.count=2")
 	all := torch.On(self.PE(0, 0, 0), self.PE(1, 0, 0))
@@ -114,8 +114,8 @@ func TestDomainMemory(t *testing.T) {
 	}
 }
 
-// TestPutOutsideOfADomain checks the error for a kernel that accesses a rank outside of a
-// domain.
+// TestPutOutsideOfADomain checks the error for a kernel that accesses domain memory at a
+// rank that is not a member of the domain.
 func TestPutOutsideOfADomain(t *testing.T) {
 	put := func(t *tl.PE, x tl.Ptr) { t.Put(1, x, t.Zeros(tl.Shape{1}, tl.I32)) }
 	j := &job{ranks: 3, submit: func(b *Builder, _ []*Tensor) {
@@ -136,7 +136,7 @@ func TestPutOutsideOfADomain(t *testing.T) {
 	}
 }
 
-// TestMistakesOfDomains checks the errors for mistakes with domains.
+// TestMistakesOfDomains checks the errors for wrong arguments of Domain and of its methods.
 func TestMistakesOfDomains(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -171,8 +171,8 @@ func TestMistakesOfDomains(t *testing.T) {
 	}
 }
 
-// TestDomainsThatDiffer checks that the error names the ranks and the domains if members
-// create different domains.
+// TestDomainsThatDiffer checks the error for members that create different domains. It must
+// name the ranks and the domains.
 func TestDomainsThatDiffer(t *testing.T) {
 	for _, c := range []struct {
 		name string

@@ -22,9 +22,9 @@ type domainMemory struct {
 // domainAlign is the alignment of the tensors of a domain, in bytes.
 const domainAlign = 64
 
-// newDomainMemory allocates a window for each domain that has the rank as a member. All
-// ranks allocate in the order of the first members, so that no two ranks wait for each
-// other.
+// newDomainMemory allocates a window for each domain that has the program's rank as a
+// member. All ranks allocate in the order of the first members of domains, so that no two
+// ranks wait for each other.
 func newDomainMemory(c *comm.Comm, p *Program) (*domainMemory, error) {
 	m := &domainMemory{tensors: map[*Tensor]procpe.Tensor{}}
 	list := p.domains()
@@ -37,8 +37,9 @@ func newDomainMemory(c *comm.Comm, p *Program) (*domainMemory, error) {
 	return m, nil
 }
 
-// addDomain allocates the window of a domain. The window begins with a hash of the domain
-// as this rank created it, which must equal the hash of the first member.
+// addDomain allocates the window of domain d at the given rank. The window begins with a
+// hash of the domain as this rank created it, which must equal the hash at the first
+// member.
 func (m *domainMemory) addDomain(c *comm.Comm, rank int, d *Domain) error {
 	members, err := c.Domain(d.ranks...)
 	if err != nil {
@@ -77,7 +78,7 @@ func (m *domainMemory) addDomain(c *comm.Comm, rank int, d *Domain) error {
 	return nil
 }
 
-// close frees the windows.
+// close frees the windows of all domains.
 func (m *domainMemory) close() (err error) {
 	for _, c := range m.comms {
 		err = errors.Join(err, c.Close())
@@ -107,8 +108,9 @@ func (l *launch) allocateDomains(r *torch.Rank) error {
 	return nil
 }
 
-// allocateDomain allocates the tensors of the n-th domain that the rank of first leads, and
-// records which memory each part uses.
+// allocateDomain allocates the memory of the tensors of d, and records which memory the
+// part of each member uses. d is the n-th domain whose first member is the rank of program
+// first.
 func (l *launch) allocateDomain(r *torch.Rank, programs []*Program, first *Program, n int, d *Domain) error {
 	var pes []int
 	for _, rank := range d.ranks {
@@ -132,14 +134,14 @@ func (l *launch) allocateDomain(r *torch.Rank, programs []*Program, first *Progr
 	return nil
 }
 
-// matchingDomain returns this program's version of the n-th domain that the rank of first
-// leads.
+// matchingDomain returns the domain as program p has created it. The domain is the n-th one
+// whose first member is the rank of program first.
 func (p *Program) matchingDomain(first *Program, n int) *Domain {
 	before := domainsWith(first.domainsLedBy(first.Rank)[:n], p.Rank)
 	return p.domainsLedBy(first.Rank)[len(before)]
 }
 
-// freeDomains frees the memory of the domains.
+// freeDomains frees the memory of all domains on the simulated machine.
 func (l *launch) freeDomains() (err error) {
 	for _, x := range l.domainTensors {
 		err = errors.Join(err, x.Free())

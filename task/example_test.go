@@ -9,13 +9,13 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// square squares n elements.
+// square squares the n elements of x.
 func square(t *tl.PE, x tl.Ptr, n int) {
 	v := t.Load(x, tl.Shape{n}, tl.F32)
 	t.Store(x, v.Mul(v))
 }
 
-// total stores the sum of rows of n elements.
+// total stores the sum of the rows of x, each of n elements, as a row of n elements.
 func total(t *tl.PE, x, sum tl.Ptr, rows, n int) {
 	v := t.Load(x, tl.Shape{n}, tl.F32)
 	for row := 1; row < rows; row++ {
@@ -24,7 +24,7 @@ func total(t *tl.PE, x, sum tl.Ptr, rows, n int) {
 	t.Store(sum, v)
 }
 
-// squares submits a task for each row of x, and a task that waits for all of them.
+// squares submits a task for each row of x, and one task that waits for all of these.
 func squares(b *task.Builder, x, sum *task.Tensor) {
 	rows, n := x.Shape[0], x.Shape[1]
 	var all []task.ID
@@ -55,13 +55,13 @@ func Example() {
 	// tensormap_and_ringbuffer   4198.236865ns  [84 120]
 }
 
-// hand puts n elements into the box of the next rank, and notifies it.
+// hand puts n elements of x into the box of the next rank, and notifies that rank.
 func hand(t *tl.PE, x, box tl.Ptr, n int) {
 	t.Put(t.Rank()+1, box, t.Load(x, tl.Shape{n}, tl.F32))
 	t.Notify(t.Rank()+1, 0, tl.Set, 1)
 }
 
-// await waits until the box is full.
+// await waits until the previous rank has filled the box.
 func await(t *tl.PE, box tl.Ptr) { t.WaitSignal(0, tl.EQ, 1) }
 
 // add adds the n elements of the box to x.
@@ -93,7 +93,7 @@ func Example_ranks() {
 	// tensormap_and_ringbuffer   2844.348105ns  [1 2 31 42]
 }
 
-// give puts n elements into the box of a peer.
+// give puts n elements of x into the box of a peer.
 func give(t *tl.PE, x, box tl.Ptr, n, peer int) {
 	t.Put(peer, box, t.Load(x, tl.Shape{n}, tl.F32))
 }
@@ -123,7 +123,7 @@ func Example_single() {
 	// tensormap_and_ringbuffer   3346.836845ns  [1 2 31 42]
 }
 
-// halve halves n elements, and stores the largest result.
+// halve halves n elements of x, and stores the largest of the results.
 func halve(t *tl.PE, x, largest tl.Ptr, n int) {
 	v := t.Load(x, tl.Shape{n}, tl.F32).Mul(0.5)
 	t.Store(x, v)

@@ -8,7 +8,8 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// chain returns an orchestration of n tasks, each after the previous one.
+// chain returns an orchestration of n tasks, each of which waits for the previous one. Each
+// kernel has ops operations.
 func chain(n, ops int) func(b *Builder) {
 	return func(b *Builder) {
 		var last []ID
@@ -18,8 +19,8 @@ func chain(n, ops int) func(b *Builder) {
 	}
 }
 
-// fanOut returns an orchestration of n tasks after one and, with withSink, one more after
-// all of them.
+// fanOut returns an orchestration in which n tasks wait for one task. With withSink, one
+// more task waits for all of the n tasks. Each kernel has ops operations.
 func fanOut(n, ops int, withSink bool) func(b *Builder) {
 	return func(b *Builder) {
 		args := Args{Scalar("n", ops)}
@@ -34,7 +35,8 @@ func fanOut(n, ops int, withSink bool) func(b *Builder) {
 	}
 }
 
-// shape is a program that has a closed form.
+// shape is a shape of programs whose makespan has a closed form: a chain, a fan-out or a
+// diamond.
 type shape struct {
 	name       string
 	program    func(n, ops int) func(b *Builder)
@@ -57,7 +59,8 @@ var (
 	}
 )
 
-// holds reports whether the conditions of the closed form are met.
+// holds reports whether the conditions of the closed form are met for n tasks whose kernels
+// take d.
 func (s *shape) holds(c *Config, r Runtime, n int, d Time) bool {
 	if s.submitTime == nil {
 		return true
@@ -66,6 +69,8 @@ func (s *shape) holds(c *Config, r Runtime, n int, d Time) bool {
 	return (r == HostBuildGraph || s.submitTime(c, r, n) <= flight) && Time(n)*w <= w+flight
 }
 
+// TestFormulas checks that the makespans of chains, fan-outs and diamonds equal the closed
+// forms, for several configurations.
 func TestFormulas(t *testing.T) {
 	self := newSystem(t, "default", torch.Options{NoData: true})
 	operations := []int{1, 700, 12000}
@@ -111,9 +116,9 @@ func TestFormulas(t *testing.T) {
 	}
 }
 
-// TestFormulaBounds checks the closed forms where their conditions just hold, and 1 fs
-// beyond. Beyond the bound a control core is still busy when a kernel ends, and reads the
-// end 1 fs later.
+// TestFormulaBounds checks the closed forms where their conditions just hold, and where a
+// kernel is 1 fs too short. In the second case a control core is still busy when a kernel
+// ends, and reads the end 1 fs later.
 func TestFormulaBounds(t *testing.T) {
 	const n, ops = 8, 1
 	r := newSystem(t, "default", torch.Options{NoData: true})
@@ -158,9 +163,9 @@ func TestFormulaBounds(t *testing.T) {
 	}
 }
 
-// TestBuildingOverlaps checks that runtimes on the device build while tasks run and the
-// host does not, and that only the orchestrator builds while another control core
-// schedules.
+// TestBuildingOverlaps checks that the two runtimes on the device build tasks while other
+// tasks run, and that the host does not. Only the orchestrator of tensormap_and_ringbuffer
+// builds while another control core schedules.
 func TestBuildingOverlaps(t *testing.T) {
 	for _, r := range Runtimes {
 		self := newSystem(t, "default", torch.Options{NoData: true})

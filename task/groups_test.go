@@ -7,7 +7,7 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// dispatches returns the names of the tasks in the order of dispatch.
+// dispatches returns the names of the tasks in the order in which they were dispatched.
 func (o *outcome) dispatches() (order []string) {
 	for _, w := range o.Control {
 		if w.Kind == Dispatching {
@@ -17,9 +17,9 @@ func (o *outcome) dispatches() (order []string) {
 	return order
 }
 
-// TestGroupsAreNotOvertaken checks that a ready group waits until enough compute cores are
-// free and holds no cores until then, and that no task that becomes ready later starts
-// before it.
+// TestGroupsAreNotOvertaken checks that a ready task group waits until enough compute cores
+// are free, and holds no cores until then. No task that becomes ready later may start
+// before the group.
 func TestGroupsAreNotOvertaken(t *testing.T) {
 	j := &job{ranks: 1, submit: func(b *Builder, _ []*Tensor) {
 		first := b.Submit("first", count, Args{Scalar("n", 1)})
@@ -62,8 +62,8 @@ func TestGroupsAreNotOvertaken(t *testing.T) {
 	}
 }
 
-// TestGroupsDoNotStarve checks that a group starts although a stream of other tasks becomes
-// ready: it starts before all tasks that are ready later.
+// TestGroupsDoNotStarve checks that a task group starts although other tasks keep becoming
+// ready: it starts before all tasks that become ready later.
 func TestGroupsDoNotStarve(t *testing.T) {
 	const chains, links = 3, 30
 	j := &job{ranks: 1, submit: func(b *Builder, _ []*Tensor) {
@@ -89,8 +89,8 @@ func TestGroupsDoNotStarve(t *testing.T) {
 	}
 }
 
-// TestGroupTooLarge checks that a group larger than the number of compute cores is refused
-// before anything runs.
+// TestGroupTooLarge checks that a task group with more members than there are compute cores
+// is refused before anything runs.
 func TestGroupTooLarge(t *testing.T) {
 	for _, members := range []int{4, 5} {
 		j := &job{ranks: 1, submit: func(b *Builder, _ []*Tensor) {

@@ -10,10 +10,10 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// guard is the machine that the kernel of a task runs on. Its place is the rank, and the
-// member of the group. It stops a kernel that accesses memory outside the regions of its
-// task, because no runtime could order such an access. It also records whether the task
-// communicates with other ranks.
+// guard is the machine that the kernel of a task runs on. To the kernel, its rank is a SIP
+// and its member of the group is a PE. The guard stops a kernel that accesses memory
+// outside the regions of its task, because no runtime could order such an access. It also
+// records whether the task communicates with other ranks.
 type guard struct {
 	tl.Machine
 	place     tl.Place
@@ -36,13 +36,14 @@ type memory struct {
 // addrRange is the address and size of scratch memory.
 type addrRange struct{ addr, bytes int64 }
 
-// place returns where the tasks of the program run, as their kernels see it: a SIP with one
-// cube, whose PEs are the members of the group.
+// place returns where the tasks of the program run, as their kernels see it: on a SIP with
+// one cube, whose PEs are the members of the group. name is the name of the place in
+// errors.
 func (p *Program) place(name string) tl.Place {
 	return tl.Place{SIP: p.Rank, PEs: 1, Cubes: 1, SIPs: p.Ranks, Rank: p.Rank, Ranks: p.Ranks, Name: name}
 }
 
-// begin prepares the guard for a member of a task on machine m.
+// begin prepares the guard to run one member of task t on machine m.
 func (g *guard) begin(m tl.Machine, t *Task, member int) {
 	g.Machine = tl.Guarded(m, g.place.Rank, g)
 	g.task, g.scratch, g.usesPeers = t, g.scratch[:0], false
@@ -50,7 +51,7 @@ func (g *guard) begin(m tl.Machine, t *Task, member int) {
 	g.ports = t.ports(g.ports[:0], member)
 }
 
-// call runs the kernel of the task.
+// call runs the kernel of the task, for the member that begin has set.
 func (g *guard) call() {
 	t := g.task
 	ptrs := make([]tl.Ptr, 0, len(t.Args))
@@ -65,8 +66,8 @@ func (g *guard) call() {
 // Place returns the place of the kernel: the rank is the SIP, and the member is the PE.
 func (g *guard) Place() tl.Place { return g.place }
 
-// Access returns an error unless the block is within the regions of the task, or within its
-// scratch memory.
+// Access returns an error unless block b is within the regions of the task that allow the
+// given use, or within the scratch memory of the task.
 func (g *guard) Access(b *tl.Block, use tl.Use) error {
 	if use == tl.Reaches {
 		if err := g.checkMember(b); err != nil {
@@ -86,8 +87,8 @@ func (g *guard) Access(b *tl.Block, use tl.Use) error {
 	return g.checkInside(b, Reads, "reads")
 }
 
-// checkMember checks that the rank that the kernel accesses has a part of the block, if the
-// block is memory of a domain.
+// checkMember returns an error if block b is memory of a domain and the rank that the
+// kernel accesses is not a member of the domain.
 func (g *guard) checkMember(b *tl.Block) error {
 	x := g.tensorOf(b.Span())
 	if x == nil || x.domain == nil || x.domain.RankOf(g.lastPeer) >= 0 {
@@ -96,8 +97,8 @@ func (g *guard) checkMember(b *tl.Block) error {
 	return fmt.Errorf("rank %d has no part of %v: the members of the domain are %v", g.lastPeer, x, x.domain.ranks)
 }
 
-// tensorOf returns the tensor of the task that contains all bytes from first to before end,
-// or nil.
+// tensorOf returns the tensor of the task that contains all bytes at the addresses from
+// first to end-1, or nil if there is none.
 func (g *guard) tensorOf(first, end int64) *Tensor {
 	for i := range g.task.Args {
 		x := g.task.Args[i].Region.Tensor
@@ -108,18 +109,18 @@ func (g *guard) tensorOf(first, end int64) *Tensor {
 	return nil
 }
 
-// Allocated adds scratch memory of the kernel.
+// Allocated records scratch memory that the kernel has allocated, so that Access allows it.
 func (g *guard) Allocated(addr, bytes int64) { g.scratch = append(g.scratch, addrRange{addr, bytes}) }
 
-// Peer returns the number of a rank on the underlying machine. The caller has checked that
-// the rank exists.
+// Peer returns the number that the given rank has on the underlying machine. The caller has
+// checked that the rank exists.
 func (g *guard) Peer(rank int) (int, error) {
 	g.usesPeers, g.lastPeer = g.usesPeers || rank != g.place.Rank, rank
 	return g.peerID(rank), nil
 }
 
-// Signal checks that the signal exists. A kernel that waits for a signal communicates with
-// the ranks that change the signal.
+// Signal returns an error unless signal n exists. If changes is false, the kernel waits for
+// the signal; this counts as communication with the ranks that change the signal.
 func (g *guard) Signal(n int, changes bool) error {
 	g.usesPeers = g.usesPeers || !changes
 	if has := max(0, g.signals); g.signals != 0 && (n < 0 || n >= has) {
@@ -128,8 +129,9 @@ func (g *guard) Signal(n int, changes bool) error {
 	return nil
 }
 
-// checkInside checks that a block is within one of the task's regions that have the given
-// access; 0 accepts all regions.
+// checkInside returns an error unless block b is within one of the task's regions that have
+// the given access. An access of 0 accepts all regions. what describes the use of the block
+// in the error.
 func (g *guard) checkInside(b *tl.Block, access Access, what string) error {
 	if b.Valid.Elems() == 0 {
 		return nil
@@ -165,8 +167,9 @@ func (x *Tensor) index(n int64) []int64 {
 	return at
 }
 
-// holds reports whether all bytes of a block are in the region, for a tensor that begins at
-// address base. It checks the block run by run; a run is adjacent elements.
+// holds reports whether all bytes of block b are in the region. The tensor of the region
+// begins at address base. holds checks the block run by run, where a run is a sequence of
+// adjacent elements.
 func (r *Region) holds(b *tl.Block, base int64) bool {
 	elem, size := int64(b.DType.Size()), int64(r.Tensor.DType.Size())
 	if first, end := b.Span(); first < base || end > base+r.Tensor.bytes() {
@@ -201,8 +204,8 @@ func (r *Region) holds(b *tl.Block, base int64) bool {
 	}
 }
 
-// contiguous returns the region as a range of elements of its tensor, and reports whether
-// the region is contiguous.
+// contiguous reports whether the region is contiguous in its tensor. If so, it returns the
+// region's elements as the range from `from` to `to`-1.
 func (r *Region) contiguous() (from, to int64, ok bool) {
 	elems := int64(1)
 	from, ok = r.offset(), true
@@ -214,8 +217,8 @@ func (r *Region) contiguous() (from, to int64, ok bool) {
 	return from, from + elems, ok
 }
 
-// contains reports whether all bytes from "from" to before "to" of the tensor are in the
-// region.
+// contains reports whether all bytes of the tensor from `from` to `to`-1 are in the region.
+// size is the size of an element in bytes.
 func (r *Region) contains(from, to, size int64) bool {
 	strides := r.Tensor.strides()
 	for n := from / size; n*size < to; {

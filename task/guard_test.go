@@ -9,9 +9,9 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// TestKernelsStayInTheirRegions checks that a kernel that accesses memory outside the
-// regions of its task is stopped. The error names the element, the tensor and the regions
-// of the task.
+// TestKernelsStayInTheirRegions checks that a kernel is stopped when it accesses memory
+// outside the regions of its task. The error must name the element, the tensor and the
+// regions of the task.
 func TestKernelsStayInTheirRegions(t *testing.T) {
 	type p = tl.Ptr
 	one := tl.Shape{1, 1}
@@ -162,5 +162,5 @@ func TestKernelsStayInTheirRegions(t *testing.T) {
 	}
 }
 
-// guardLines matches the lines of the kernels in this file.
+// guardLines matches file and line of the kernels in this file, as errors contain them.
 var guardLines = regexp.MustCompile(` at guard_test\.go:\d+`)

@@ -22,7 +22,8 @@ type tester interface {
 	Fatalf(format string, args ...any)
 }
 
-// newSystem returns a rank of a context on a preset with changes.
+// newSystem returns the first rank of a new context. The context has the topology of a
+// preset, changed by the settings sets.
 func newSystem(t testing.TB, preset string, o torch.Options, sets ...string) *torch.Rank {
 	t.Helper()
 	spec, err := topology.Load(t.Context(), preset, sets...)
@@ -41,7 +42,7 @@ func newSystem(t testing.TB, preset string, o torch.Options, sets ...string) *to
 	return c
 }
 
-// loadConfig returns the default configuration with changes.
+// loadConfig returns the default configuration, changed by the settings sets.
 func loadConfig(t testing.TB, sets ...string) *Config {
 	t.Helper()
 	c, err := Load(t.Context(), "default", sets...)
@@ -51,14 +52,16 @@ func loadConfig(t testing.TB, sets ...string) *Config {
 	return c
 }
 
-// count is a kernel of n operations that access no memory. Each takes a dispatch cycle.
+// count is a kernel of n operations that access no memory. Each operation takes one
+// dispatch cycle.
 func count(t *tl.PE, n int) {
 	for range n {
 		t.Zeros(tl.Shape{1}, tl.F32)
 	}
 }
 
-// kernelTime returns how long the kernel count takes in a launch of its own.
+// kernelTime returns how long a launch of the kernel named count takes on one PE, with n
+// operations.
 func kernelTime(t testing.TB, r *torch.Rank, n int) Time {
 	t.Helper()
 	l, err := r.Launch("count", count, n, torch.PEs(0))

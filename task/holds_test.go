@@ -31,8 +31,8 @@ func bytesOf(b *tl.Block) map[int64]bool {
 	return all
 }
 
-// TestRegionHolds checks that a region holds a block exactly if it contains each byte of
-// the block, for random strides and dtypes.
+// TestRegionHolds checks that holds reports true for a block exactly if the region contains
+// each byte of the block. Strides and dtypes are random.
 func TestRegionHolds(t *testing.T) {
 	held, missed := 0, 0
 	rapid.Check(t, func(t *rapid.T) {

@@ -16,7 +16,8 @@ type hostBuilder struct {
 	readStart      Time      // when the reading began
 }
 
-// build builds and launches the graph of the tasks that are recorded and not yet built.
+// build builds the graph of the tasks that are recorded but not yet built. When it is
+// built, the tasks are launched.
 func (s *hostBuilder) build() {
 	n, d := 0, s.devices[0]
 	for _, e := range s.devices {
@@ -34,7 +35,7 @@ func (s *hostBuilder) build() {
 	s.launched += n
 }
 
-// launch submits the tasks of the graph that has been built.
+// launch submits the tasks of the graph that the host has built.
 func (s *hostBuilder) launch() {
 	for _, d := range s.devices {
 		for !d.submitted() {
@@ -47,8 +48,8 @@ func (s *hostBuilder) launch() {
 	}
 }
 
-// read starts to read the value that the orchestration waits for, if device d can provide
-// it.
+// read starts to read the value that the orchestration waits for, if the value is in the
+// memory of device d and the task that computes it has ended.
 func (s *hostBuilder) read(d *device) {
 	p, ok := d.valueToRead()
 	if !ok || s.reading {
@@ -60,14 +61,15 @@ func (s *hostBuilder) read(d *device) {
 	d.fail(d.machine.HostPeek(va, n, d.event(evValue, d.rank, len(d.busy), 0)))
 }
 
-// elementAddr returns the address and size of the value of a pause.
+// elementAddr returns the address and the size of the element whose value the orchestration
+// waits for at pause p.
 func (d *device) elementAddr(p *pause) (vm.VA, vm.Bytes) {
 	size := int64(p.x.DType.Size())
 	return vm.VA(d.memory[p.x.number].addr + p.elem*size), vm.Bytes(size)
 }
 
-// deliverValue resumes the orchestration with the value that it waits for, and adds the
-// tasks that it submits then. The device continues after the pause. Other ranks of the
+// deliverValue gives the orchestration the value that it waits for, and adds the tasks that
+// the orchestration then submits. This rank continues with these tasks. Other ranks of the
 // orchestration continue when they receive a message or, under host_build_graph, at the
 // same time.
 func (d *device) deliverValue() {
@@ -102,7 +104,8 @@ func (d *device) deliverValue() {
 	d.host.build()
 }
 
-// grow adds the tasks recorded since the last call, if storage has space for them.
+// grow adds the tasks that the orchestration has recorded since the last call. It returns
+// an error if the storage is too small for them.
 func (d *device) grow() error {
 	err := d.schedule.grow()
 	if err == nil {
@@ -111,7 +114,7 @@ func (d *device) grow() error {
 	return err
 }
 
-// enlarge extends the per-task state of the device to all recorded tasks.
+// enlarge extends the slices that the device keeps by task to all recorded tasks.
 func (d *device) enlarge() {
 	more := len(d.Tasks) - len(d.firstCore)
 	d.result.Tasks += more

@@ -29,8 +29,8 @@ const messageBytes = 16
 // values. The number of messages of such a program is not known in advance.
 const maxMessages = 1 << 16
 
-// newInboxes allocates the window; all ranks must call it. It returns nil for an
-// orchestration of one rank.
+// newInboxes allocates the window with the lists of messages. All ranks must call it. For
+// an orchestration of one rank it returns nil.
 func newInboxes(c *comm.Comm, p *Program) (*inboxes, error) {
 	if p.builder == nil || !p.builder.single {
 		return nil, nil
@@ -47,7 +47,7 @@ func newInboxes(c *comm.Comm, p *Program) (*inboxes, error) {
 	return m, err
 }
 
-// close frees the window.
+// close frees the window with the lists of messages.
 func (m *inboxes) close() error {
 	if m == nil {
 		return nil
@@ -55,7 +55,8 @@ func (m *inboxes) close() error {
 	return m.window.Close()
 }
 
-// send appends a message to the list at rank "to".
+// send appends a message to this rank's list at rank "to". what is the number of a task or
+// a pause.
 func (m *inboxes) send(to int, what int64, value float64) error {
 	if m.sent[to] == m.capacity {
 		return fmt.Errorf("rank %d has sent %d messages to rank %d, and a program with values has at most that number between two real ranks: use fewer edges between ranks, or fewer values", m.rank, m.capacity, to)
@@ -70,7 +71,8 @@ func (m *inboxes) send(to int, what int64, value float64) error {
 	return m.window.Notify(to, m.rank, tl.Set, int64(m.sent[to]))
 }
 
-// next returns the next unread message, if there is one.
+// next returns the next unread message: the sending rank, the number of a task or a pause,
+// and a value. ok is false if there is no unread message.
 func (m *inboxes) next() (from int, what int64, value float64, ok bool, err error) {
 	for from = range m.ranks {
 		if ok, err = m.window.TestSignal(from, tl.GT, int64(m.read[from])); ok && err == nil {
@@ -85,7 +87,8 @@ func (m *inboxes) next() (from int, what int64, value float64, ok bool, err erro
 	return
 }
 
-// conditions returns the conditions that hold when there is an unread message.
+// conditions returns one condition for each other rank, which holds when there is an unread
+// message from that rank.
 func (m *inboxes) conditions() (list []comm.Condition) {
 	if m == nil {
 		return nil
@@ -98,8 +101,9 @@ func (m *inboxes) conditions() (list []comm.Condition) {
 	return list
 }
 
-// postAll sends all due messages. A message contains the number of the task that has ended
-// or, for a value, -1 minus the number of the pause.
+// postAll sends all messages that are due to other ranks. A message contains the number of
+// the task that has ended or, for a value, -1 minus the number of the pause at which the
+// orchestration waits.
 func (w *workers) postAll() error {
 	for w.due.len() > 0 {
 		m := w.due.pop()
@@ -114,7 +118,8 @@ func (w *workers) postAll() error {
 	return nil
 }
 
-// receiveAll reads all messages that have arrived, and reports whether there were any.
+// receiveAll reads all messages that have arrived, and reports whether there were any
+// messages.
 func (w *workers) receiveAll() (moved bool, err error) {
 	for w.inboxes != nil {
 		from, what, value, ok, err := w.inboxes.next()
@@ -131,8 +136,9 @@ func (w *workers) receiveAll() (moved bool, err error) {
 	return moved, nil
 }
 
-// readValues resumes the orchestration as long as the value that it waits for is known:
-// either read at this rank, or received from another rank. It reports whether it resumed.
+// readValues resumes the orchestration as long as the value that it waits for is known. The
+// value is read at this rank, or was received from another rank. readValues reports whether
+// it resumed the orchestration.
 func (w *workers) readValues() (moved bool, err error) {
 	for w.hasPause(w.passed) {
 		number := w.passed
@@ -162,7 +168,8 @@ func (w *workers) readValues() (moved bool, err error) {
 	return moved, nil
 }
 
-// readElement returns the value of a pause from the memory of this rank.
+// readElement reads the value for which the orchestration waits at pause p from the memory
+// of this rank.
 func (w *workers) readElement(p *pause) float64 {
 	x := &w.tensors[p.x.number]
 	data := x.Memory
@@ -172,8 +179,8 @@ func (w *workers) readElement(p *pause) float64 {
 	return numeric.Get(p.x.DType, data, int(p.elem))
 }
 
-// startPosting starts to write the next due message on a control core, and reports whether
-// there was one.
+// startPosting starts to write the next due message to another rank on a control core. It
+// reports whether there was a message.
 func (d *device) startPosting(core int) bool {
 	if d.due.len() == 0 {
 		return false
@@ -183,13 +190,13 @@ func (d *device) startPosting(core int) bool {
 	return true
 }
 
-// send sends a message over the fabric.
+// send sends message m over the fabric to its rank.
 func (d *device) send(m message) {
 	d.messages, d.inFlight = append(d.messages, m), append(d.inFlight, d.beginActivity("message of", d.builder.task(m.task).ID))
 	d.machine.Message(d.messagePE, d.devices[m.to].messagePE, d.event(evArrived, m.to, 0, int32(len(d.messages)-1)))
 }
 
-// applyMessage applies a message that a control core has read.
+// applyMessage updates the state of the rank after a control core has read message m.
 func (d *device) applyMessage(m message) {
 	was := d.ready.len()
 	if m.pause >= 0 {
@@ -201,7 +208,7 @@ func (d *device) applyMessage(m message) {
 	d.finishIfOver()
 }
 
-// fail stops the machine if err is not nil. It keeps the first error.
+// fail records err and stops the machine, unless err is nil. Only the first error is kept.
 func (s *simulation) fail(err error) {
 	if err != nil && s.failed == nil {
 		s.failed = err

@@ -33,6 +33,7 @@ type array struct {
 	init  func(rank, i int) int32 // nil for zeros
 }
 
+// elems returns the number of elements of one rank's part.
 func (a *array) elems() int {
 	n := 1
 	for _, d := range a.shape {
@@ -41,6 +42,7 @@ func (a *array) elems() int {
 	return n
 }
 
+// part returns the initial elements of a rank's part.
 func (a *array) part(rank int) []int32 {
 	part := make([]int32, a.elems())
 	for i := range part {
@@ -65,7 +67,8 @@ func (j *job) initialContents() contents {
 	return all
 }
 
-// checkEqual compares the values of arrays.
+// checkEqual fails the test unless the arrays have the values of want. what describes the
+// run in the message.
 func (got contents) checkEqual(t tester, what string, want contents) {
 	t.Helper()
 	for i := range want {
@@ -108,7 +111,8 @@ type outcome struct {
 	races    []string
 }
 
-// runSimulated runs the job on the simulated machine, and checks the result.
+// runSimulated runs the job on the simulated machine. It checks everything that must hold
+// for a run (see outcome.check).
 func (j *job) runSimulated(t tester, o Options, machine torch.Options) (*outcome, error) {
 	t.Helper()
 	machine.Topology = sips(j.ranks)
@@ -187,8 +191,8 @@ func (j *job) runSimulated(t tester, o Options, machine torch.Options) (*outcome
 	return out, nil
 }
 
-// mustRunSimulated runs the job on the simulated machine. The test fails if the job returns
-// an error.
+// mustRunSimulated is runSimulated for a job that must not fail: the test fails if the job
+// returns an error.
 func (j *job) mustRunSimulated(t tester, o Options, machine torch.Options) *outcome {
 	t.Helper()
 	out, err := j.runSimulated(t, o, machine)
@@ -198,11 +202,11 @@ func (j *job) mustRunSimulated(t tester, o Options, machine torch.Options) *outc
 	return out
 }
 
-// runReal runs the job on real ranks that are goroutines. It returns the values, and the
-// errors by rank.
+// runReal runs the job on real ranks that are goroutines. It returns the values of the
+// arrays after the run, and the error of each rank.
 func (j *job) runReal(o Options) (contents, []error) { return j.runRealOn(inproc.Name, o) }
 
-// runRealOn runs the job on real ranks of a backend.
+// runRealOn is runReal for ranks of the given backend.
 func (j *job) runRealOn(backend string, o Options) (contents, []error) {
 	got := make(contents, len(j.arrays))
 	for i := range got {
@@ -222,7 +226,7 @@ func (j *job) runRealOn(backend string, o Options) (contents, []error) {
 // maxSignals is the number of signals of a kernel if Options.Signals is 0.
 const maxSignals = 64
 
-// runRank runs the job as one real rank, and stores its values in got.
+// runRank runs the job as one real rank, and stores the values of the rank's arrays in got.
 func (j *job) runRank(c *comm.Comm, o Options, got contents) error {
 	signals, err := c.AllocWindow(0, procpe.Banks*cmp.Or(o.Signals, maxSignals))
 	if err != nil {

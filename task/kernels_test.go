@@ -2,8 +2,8 @@ package task
 
 import "github.com/kernbench/kernbench/tl"
 
-// forRows calls f with the first row and the shape of the member's share of the rows of a
-// region, if the share is not empty.
+// forRows divides the rows of region x over the members of the task. It calls f with the
+// first row and the shape of this member's share, if the share is not empty.
 func forRows(t *tl.PE, x tl.Ptr, f func(first int, s tl.Shape)) {
 	var s tl.Shape
 	for axis := range int(x.Rank) {
@@ -20,7 +20,7 @@ func forRows(t *tl.PE, x tl.Ptr, f func(first int, s tl.Shape)) {
 	f(first, s)
 }
 
-// fill computes x = c.
+// fill sets every element of x to c.
 func fill(t *tl.PE, x tl.Ptr, c int) {
 	forRows(t, x, func(first int, s tl.Shape) { t.Store(x.At(first), t.Full(s, tl.I32, float64(c))) })
 }

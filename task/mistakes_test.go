@@ -10,8 +10,8 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// TestMistakesOfOrchestrations checks that Build returns an error with the line and the
-// reason for each mistake in an orchestration.
+// TestMistakesOfOrchestrations checks the error of Build for each mistake in an
+// orchestration. It must have the line and the reason.
 func TestMistakesOfOrchestrations(t *testing.T) {
 	nothing := func(t *tl.PE) {}
 	other := &Tensor{Name: "other", DType: tl.I32, Shape: tl.Shape{4}}
@@ -76,7 +76,8 @@ func TestMistakesOfOrchestrations(t *testing.T) {
 	}
 }
 
-// mistakeLines matches the lines of the orchestrations in this file.
+// mistakeLines matches file and line of the orchestrations in this file, as errors contain
+// them.
 var mistakeLines = regexp.MustCompile(` at mistakes_test\.go:\d+`)
 
 // TestArgumentsThatDoNotFit checks that a kernel whose parameters do not match its
@@ -89,7 +90,7 @@ func TestArgumentsThatDoNotFit(t *testing.T) {
 	}
 }
 
-// TestMistakesOfOptions checks that wrong options are reported before anything is built.
+// TestMistakesOfOptions checks that Run reports wrong options before it builds anything.
 func TestMistakesOfOptions(t *testing.T) {
 	r := newSystem(t, "default", torch.Options{}, "sip.cube_mesh.w=1", "sip.cube_mesh.h=1")
 	for _, c := range []struct {

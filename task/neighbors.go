@@ -17,8 +17,8 @@ import (
 // device has more compute cores.
 const maxNeighbors = 1 << 16
 
-// makeNeighbors builds the neighbour table of the task and checks everything that does not
-// depend on the machine.
+// makeNeighbors builds the neighbour table of the task. It returns an error if the table
+// has a mistake that does not depend on the machine.
 func (t *Task) makeNeighbors() error {
 	if t.Buffers != "" && !slices.Contains(topology.BufferKinds, t.Buffers) {
 		return fmt.Errorf("no memory %q for slots of queues: use one of %v", t.Buffers, topology.BufferKinds)
@@ -49,8 +49,8 @@ func (t *Task) makeNeighbors() error {
 	return t.checkPorts(math.MaxInt)
 }
 
-// checkPorts checks the neighbour table of a task whose members may have at most "most"
-// ports each.
+// checkPorts returns an error if the neighbour table of the task is wrong, or if a member
+// needs more than `most` ports.
 func (t *Task) checkPorts(most int) error {
 	table := t.table(func(member int) machine.PEID { return machine.PEID(member) })
 	return machine.CheckNeighbors(table, most, func(id machine.PEID) (fmt.Stringer, error) { return memberName(id), nil })
@@ -61,7 +61,8 @@ type memberName int
 
 func (m memberName) String() string { return fmt.Sprintf("member %d", int(m)) }
 
-// table returns the neighbour table with PEs in place of members.
+// table returns the neighbour table of the task with PEs in place of members. pe returns
+// the PE of a member.
 func (t *Task) table(pe func(member int) machine.PEID) []machine.Connection {
 	table := make([]machine.Connection, len(t.Neighbors))
 	for i, n := range t.Neighbors {
@@ -70,7 +71,7 @@ func (t *Task) table(pe func(member int) machine.PEID) []machine.Connection {
 	return table
 }
 
-// ports appends the ports of a member to list.
+// ports appends the ports of a member to list, and returns the list.
 func (t *Task) ports(list []tl.Port, member int) []tl.Port {
 	for _, n := range t.Neighbors {
 		if n.A == member {
@@ -100,7 +101,8 @@ func (d *device) connectMembers(id ID) error {
 	return err
 }
 
-// Port checks that the member has port p, or any port if p is tl.AnyPort.
+// Port returns an error unless the member has port p. For tl.AnyPort the member must have
+// at least one port.
 func (g *guard) Port(p tl.Port) error {
 	switch {
 	case len(g.task.Neighbors) == 0:
@@ -113,8 +115,8 @@ func (g *guard) Port(p tl.Port) error {
 	return nil
 }
 
-// message reports to another rank that a task has ended, or that the orchestration has read
-// a value.
+// message is what one rank sends to another: a task has ended, or the orchestration has
+// read a value.
 type message struct {
 	to    int
 	task  Ref // the task that has ended, or whose value was read
@@ -131,8 +133,9 @@ type remoteEdges struct {
 	valuesReceived map[int]bool   // pauses whose values have been received
 }
 
-// addOutEdges adds the edges to other ranks that are recorded up to the next value. For
-// tasks that have already ended the messages are due at once.
+// addOutEdges adds the edges to other ranks that the orchestration has recorded up to the
+// next value. For tasks that have already ended, the messages to these ranks are due at
+// once.
 func (s *schedule) addOutEdges() {
 	kind := 0
 	if s.inferred {
@@ -147,12 +150,13 @@ func (s *schedule) addOutEdges() {
 	}
 }
 
-// postTo adds a message to a rank about the end of a task.
+// postTo adds to the due messages one that reports to a rank that task id has ended.
 func (s *schedule) postTo(rank int, id ID) {
 	s.due.push(message{rank, Ref{int32(s.Rank), id}, -1})
 }
 
-// postEnd adds all messages about the end of a task.
+// postEnd adds to the due messages those that report that task id has ended, one for each
+// rank that waits for the task.
 func (s *schedule) postEnd(id ID) {
 	for _, rank := range s.receivers[id] {
 		s.postTo(rank, id)
@@ -160,21 +164,22 @@ func (s *schedule) postEnd(id ID) {
 	delete(s.receivers, id)
 }
 
-// receiveEnd marks a task of another rank as ended, and unblocks the tasks that wait for
-// it.
+// receiveEnd marks task t of another rank as ended, and unblocks the tasks of this rank
+// that wait for t.
 func (s *schedule) receiveEnd(t Ref) {
 	s.known[t] = true
 	s.unblock(s.waiting[t], t)
 }
 
-// passPause continues after a pause, when the rank has the value.
+// passPause records that the rank has the value of the next pause, so that it can submit
+// the tasks after the pause.
 func (s *schedule) passPause() {
 	s.passed++
 	s.addOutEdges()
 }
 
-// receiveValue marks the value of a pause as known. Then it passes all pauses whose values
-// are known, in order.
+// receiveValue records that the value of the given pause has been received. Then it passes
+// all pauses whose values are known, in order.
 func (s *schedule) receiveValue(pause int) {
 	s.valuesReceived[pause] = true
 	for s.valuesReceived[s.passed] {
@@ -182,9 +187,9 @@ func (s *schedule) receiveValue(pause int) {
 	}
 }
 
-// valueToRead returns the pause whose value the rank must read now, and whether there is
-// one. There is one if all recorded tasks are submitted, and the task with the value
-// belongs to this rank and has ended.
+// valueToRead returns the pause whose value this rank must read now, and reports whether
+// there is one. There is one if all recorded tasks are submitted, and the task that
+// computes the value belongs to this rank and has ended.
 func (s *schedule) valueToRead() (*pause, bool) {
 	if !s.hasPause(s.passed) || !s.submitted() {
 		return nil, false
@@ -193,8 +198,9 @@ func (s *schedule) valueToRead() (*pause, bool) {
 	return p, int(p.task.Rank) == s.Rank && s.ended[p.task.Task]
 }
 
-// describeWait returns the separator followed by a description of the value that the
-// orchestration waits for, or "" if it waits for none.
+// describeWait describes the value that the orchestration waits for, for error messages.
+// The description follows the separator. If the orchestration waits for no value, the
+// result is "".
 func (s *schedule) describeWait(separator string) string {
 	if !s.hasPause(s.passed) {
 		return ""
@@ -203,12 +209,13 @@ func (s *schedule) describeWait(separator string) string {
 	return fmt.Sprintf("%sthe orchestration waits for a value of %s, at %s", separator, s.builder.task(p.task).title(), p.line)
 }
 
-// task returns the task of a Ref.
+// task returns the task that r identifies.
 func (b *Builder) task(r Ref) *Task {
 	return &b.program.programOf(r).Tasks[r.Task]
 }
 
-// programOf returns the program of the task r, among the programs of the builder.
+// programOf returns the program that contains the task r. The program belongs to the same
+// builder as p.
 func (p *Program) programOf(r Ref) *Program {
 	if p.builder == nil || !p.builder.single {
 		return p
@@ -216,8 +223,8 @@ func (p *Program) programOf(r Ref) *Program {
 	return p.builder.programs[r.Rank]
 }
 
-// postValue adds a message about the value of a pause to every other rank of the
-// orchestration.
+// postValue adds to the due messages one for every other rank of the orchestration, which
+// reports that the value of the given pause is known.
 func (s *schedule) postValue(pause int) {
 	for _, p := range s.builder.programs {
 		if p.Rank != s.Rank {

@@ -20,8 +20,8 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// member returns the number of this member and the number of members, in a task or, if
-// launched is 1, in a launch.
+// member returns the number of the calling member and the number of members. launched is 1
+// if the kernel runs in a launch instead of a task.
 func member(t *tl.PE, launched int) (me, all int) {
 	if launched == 1 {
 		return t.Rank(), t.NumRanks()
@@ -29,7 +29,8 @@ func member(t *tl.PE, launched int) (me, all int) {
 	return t.ProgramID(0), t.NumPrograms(0)
 }
 
-// prefix adds all earlier rows to each row of x. Members are connected in a line.
+// prefix adds all earlier rows to each row of x. Each member has one row of n elements, and
+// members are connected in a line.
 func prefix(t *tl.PE, x tl.Ptr, n, launched int) {
 	me, all := member(t, launched)
 	v := t.Load(x.At(me), tl.Shape{n}, tl.I32)
@@ -42,7 +43,8 @@ func prefix(t *tl.PE, x tl.Ptr, n, launched int) {
 	t.Store(x.At(me), v)
 }
 
-// rotate sets each row of x to the sum of all rows. Members are connected in a ring.
+// rotate sets each row of x to the sum of all rows. Each member has one row of n elements,
+// and members are connected in a ring.
 func rotate(t *tl.PE, x tl.Ptr, n, launched int) {
 	me, all := member(t, launched)
 	v := t.Load(x.At(me), tl.Shape{n}, tl.I32)
@@ -57,7 +59,7 @@ func rotate(t *tl.PE, x tl.Ptr, n, launched int) {
 }
 
 // gather adds to each row of x all other rows, each multiplied by its row number plus 2.
-// All pairs of members are connected.
+// Each member has one row of n elements, and all pairs of members are connected.
 func gather(t *tl.PE, x tl.Ptr, n, launched int) {
 	me, all := member(t, launched)
 	s, others := tl.Shape{n}, make([]tl.Case, 0, all)
@@ -122,10 +124,10 @@ var messageKernels = []messageKernel{
 	}},
 }
 
-// TestGroupTakesAsLongAsALaunch checks that each member of a group that exchanges messages
-// takes exactly as long as in a launch of the same kernel on the same PEs, wherever they
-// are and whatever ran there before. A second group on the same PEs takes as long as the
-// first.
+// TestGroupTakesAsLongAsALaunch checks the times of the members of a task group that
+// exchange messages. Each member must take exactly as long as in a launch of the same
+// kernel on the same PEs, wherever the PEs are and whatever ran there before. A second
+// group on the same PEs must take as long as the first.
 func TestGroupTakesAsLongAsALaunch(t *testing.T) {
 	for kind, sets := range map[topology.BufferKind][]string{
 		"": nil, topology.BufferSRAM: nil, topology.BufferTCM: {"pe.ipcq.buffer_kind=sram"}, topology.BufferHBM: {"pe.ipcq.backpressure=poll"},
@@ -172,9 +174,9 @@ func TestGroupTakesAsLongAsALaunch(t *testing.T) {
 	}
 }
 
-// TestGroupMakespan compares the makespan of a chain of groups with the closed form of a
-// chain. The kernel takes as long as in a launch of its own, and there is a posted write
-// for each member.
+// TestGroupMakespan checks that the makespan of a chain of task groups equals the closed
+// form of a chain. The time of the kernel is that of a launch of its own, and there is a
+// posted write for each member.
 func TestGroupMakespan(t *testing.T) {
 	const n = 301
 	self := newSystem(t, "ring6", torch.Options{NoData: true})
@@ -216,8 +218,8 @@ func TestGroupMakespan(t *testing.T) {
 	}
 }
 
-// exchange is a random program of groups whose members exchange messages, mixed with tasks
-// of one member.
+// exchange is a random program of task groups whose members exchange messages, mixed with
+// tasks of one member.
 type exchange struct {
 	rows, n int
 	cores   int
@@ -250,7 +252,7 @@ func drawExchange(t *rapid.T) *exchange {
 	return c
 }
 
-// job returns the program, with an edge for each conflict.
+// job returns the program as a job, with an edge for each conflict.
 func (c *exchange) job() *job {
 	a := array{shape: tl.Shape{c.rows, c.n}, init: func(_, i int) int32 { return int32(i*i%1009 - 500) }}
 	return &job{ranks: 1, arrays: []array{a}, submit: func(b *Builder, x []*Tensor) {
@@ -291,10 +293,11 @@ func (c *exchange) expected() contents {
 	return all
 }
 
-// TestExchanges checks that groups that exchange messages compute the values of their tasks
-// run one by one. Several groups run at once, wait for cores, or follow each other on the
-// same PEs with different partners. The test runs them under every runtime, simulated,
-// replayed and on real ranks, and checks that messages order the accesses of members.
+// TestExchanges checks that task groups whose members exchange messages compute the same
+// values as their tasks run one by one. Several groups run at once, wait for cores, or
+// follow each other on the same PEs with different partners. The test runs them under every
+// runtime, simulated, replayed and on real ranks. It also checks that messages order the
+// accesses of members.
 func TestExchanges(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawExchange(t)
@@ -319,9 +322,9 @@ func TestExchanges(t *testing.T) {
 	})
 }
 
-// TestMessagesThatFail checks the errors for kernels that use messages wrongly. They name
-// the line and a remedy, and are the same on simulated and on real ranks except for the
-// names of PEs.
+// TestMessagesThatFail checks the errors for kernels that use messages wrongly. The errors
+// must name the line and a remedy, and must be the same on simulated and on real ranks
+// except for the names of PEs.
 func TestMessagesThatFail(t *testing.T) {
 	s, five := tl.Shape{5}, func(t *tl.PE) tl.Tile { return t.Full(tl.Shape{5}, tl.I32, 7) }
 	first := func(t *tl.PE) bool { return t.ProgramID(0) == 0 }
@@ -413,8 +416,8 @@ func TestMessagesThatFail(t *testing.T) {
 
 var kernelLines = regexp.MustCompile(` at neighbors_test\.go:\d+`)
 
-// TestDeadlockOfMembers checks that the error names what each member waits for, and where,
-// if members wait for each other.
+// TestDeadlockOfMembers checks the error for members that wait for each other. It must name
+// what each member waits for, and on which line.
 func TestDeadlockOfMembers(t *testing.T) {
 	s := tl.Shape{5}
 	for i, c := range []struct {
@@ -484,8 +487,8 @@ func TestDeadlockOfMembers(t *testing.T) {
 }
 
 // TestMemberThatEndsEarly checks that a member that has ended occupies nothing on its PE
-// while other members of its group still run: the next task there has all of TCM, and its
-// own queues.
+// while other members of its group still run: the next task on the PE has all of TCM, and
+// its own queues.
 func TestMemberThatEndsEarly(t *testing.T) {
 	r := newSystem(t, "ring6", torch.Options{NoData: true})
 	size := int(r.Topology().Spec().PE.TCM.Size)
@@ -527,7 +530,7 @@ func TestMemberThatEndsEarly(t *testing.T) {
 	}
 }
 
-// TestTooManyPorts checks that a group whose members need more ports than a PE has is
+// TestTooManyPorts checks that a task group whose members need more ports than a PE has is
 // refused before anything runs.
 func TestTooManyPorts(t *testing.T) {
 	for members, want := range map[int]string{
@@ -544,9 +547,9 @@ func TestTooManyPorts(t *testing.T) {
 	}
 }
 
-// TestMessagesOrderMembers checks that a message orders what its sender did before and what
-// its receiver does after it, and that signals of the rank do the same. Without either,
-// members that access the same bytes race.
+// TestMessagesOrderMembers checks that a message between members orders what the sender did
+// before it and what the receiver does after it. Signals of the rank must do the same.
+// Without either, members that access the same bytes race.
 func TestMessagesOrderMembers(t *testing.T) {
 	row := tl.Shape{1, 5}
 	for i, c := range []struct {
@@ -654,8 +657,8 @@ func TestMembersAndRanks(t *testing.T) {
 	}
 }
 
-// TestNoMemoryForSlots checks that the run fails when a group begins for whose queues there
-// is no memory.
+// TestNoMemoryForSlots checks that a run fails at the start of a task group if there is no
+// memory for the queues of the group.
 func TestNoMemoryForSlots(t *testing.T) {
 	r := newSystem(t, "ring6", torch.Options{NoData: true}, "cube.sram.size=16KiB")
 	_, err := Run(r, Options{Runtime: AICPUBuildGraph, Devices: []int{0}}, func(b *Builder) {
@@ -667,8 +670,9 @@ func TestNoMemoryForSlots(t *testing.T) {
 	}
 }
 
-// TestGroupsAfterValues checks that groups submitted after a value, and after tasks of
-// other ranks, exchange messages. Their ports are checked when they are submitted.
+// TestGroupsAfterValues checks that task groups that are submitted after a value, and after
+// tasks of other ranks, can exchange messages. The ports of such a group are checked when
+// it is submitted.
 func TestGroupsAfterValues(t *testing.T) {
 	for _, runtime := range Runtimes {
 		r := newSystem(t, "ring6", torch.Options{})

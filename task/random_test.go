@@ -49,8 +49,9 @@ var kernels = []struct {
 	{"mix", mix, []func(string, Area) Arg{In, In, Out}, func(c int32, x ...int32) int32 { return x[0] - 2*x[1] + c }},
 }
 
-// drawTasks draws a number of tasks, up to 60 and with probability 1/seldom 2,000. It also
-// returns a generator for everything else, because rapid itself prefers small numbers.
+// drawTasks draws a number of tasks: usually up to 60, and 2,000 with probability 1/seldom.
+// It also returns a random generator for all other choices, because rapid itself prefers
+// small numbers.
 func drawTasks(t *rapid.T, seldom int) (int, *rand.Rand) {
 	tasks := rapid.IntRange(1, 60).Draw(t, "tasks")
 	r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
@@ -60,10 +61,10 @@ func drawTasks(t *rapid.T, seldom int) (int, *rand.Rand) {
 	return tasks, r
 }
 
-// drawInt draws a number from least to most.
+// drawInt draws a number from least to most, both included.
 func drawInt(r *rand.Rand, least, most int) int { return least + r.IntN(most-least+1) }
 
-// drawSample draws a program with a number of tasks.
+// drawSample draws a random program with the given number of tasks.
 func drawSample(r *rand.Rand, tasks int) *sample {
 	s := &sample{cores: drawInt(r, 1, 6), tasks: make([]sampleTask, tasks)}
 	axes := drawInt(r, 1, 3)
@@ -107,8 +108,8 @@ func drawSample(r *rand.Rand, tasks int) *sample {
 	return s
 }
 
-// aliases reports whether a task reads an element that it also writes, so that its members
-// would race.
+// aliases reports whether task x reads, through another region, an element that it also
+// writes. Then its members would race.
 func (s *sample) aliases(x *sampleTask) bool {
 	last := len(x.regions) - 1
 	written := map[int]bool{}
@@ -122,8 +123,8 @@ func (s *sample) aliases(x *sampleTask) bool {
 	return found
 }
 
-// forElements calls f, for each index, with the elements of the task's regions at that
-// index.
+// forElements calls f once for each index of the regions of task x. The argument of f has
+// the positions, in their arrays, of the elements of all regions at that index.
 func (s *sample) forElements(x *sampleTask, f func(at []int)) {
 	at, index := make([]int, len(x.regions)), make([]int, len(x.extent))
 	for _, n := range x.extent {
@@ -152,8 +153,8 @@ func (s *sample) forElements(x *sampleTask, f func(at []int)) {
 	}
 }
 
-// expected returns the values of the arrays after the tasks have run in the order of
-// submission.
+// expected returns the values that the arrays have after the tasks have run one by one in
+// the order of submission.
 func (s *sample) expected() contents {
 	all := s.job(false).initialContents()
 	for i := range s.tasks {
@@ -224,8 +225,8 @@ func (s *sample) conflictEdges() [][]ID {
 	return all
 }
 
-// job returns the program, with edges for all conflicts if explicit is true, else without
-// edges.
+// job returns the program as a job. If explicit is true, tasks have edges for all
+// conflicts, otherwise none.
 func (s *sample) job(explicit bool) *job {
 	edges := make([][]ID, len(s.tasks))
 	if explicit {
@@ -262,9 +263,9 @@ func (s *sample) job(explicit bool) *job {
 	return &job{ranks: 1, arrays: s.arrays, submit: submit}
 }
 
-// minSlots returns the smallest number of slots per ring with which the scopes of a program
-// can end. A scope needs a slot for each of its tasks in its own ring, from the scope's
-// first own task on.
+// minSlots returns the smallest number of slots per task ring with which all scopes of the
+// program can end, if there is the given number of rings. A scope needs a slot for each of
+// its tasks in its own ring, from the scope's first own task on.
 func (p *Program) minSlots(rings int) int {
 	ring := func(t *Task) int { return min(int(t.Depth), rings-1) }
 	most := 1
@@ -283,7 +284,7 @@ func (p *Program) minSlots(rings int) int {
 	return most
 }
 
-// program records the program of a rank without running it.
+// program records and returns the program of a rank without running it.
 func (j *job) program(t tester, rank int) *Program {
 	t.Helper()
 	p, err := Build(context.Background(), rank, j.ranks, func(b *Builder) {

@@ -21,10 +21,11 @@ func init() {
 	}
 }
 
-// runOn runs the program of a real rank; see [taskrank.Run]. The tasks are kernels on
-// workers of the rank, at most one per compute core (DefaultCores unless the configuration
-// sets compute_cores). Workers take turns: a kernel runs until it waits for another task or
-// rank. There are no times, but storage and dependencies are those of the runtime.
+// runOn runs the program of a real rank; see [taskrank.Run]. Tasks run as kernels on
+// workers of the rank, at most one worker per compute core (DefaultCores unless the
+// configuration sets compute_cores). Workers take turns: a kernel runs until it waits for
+// another task or rank. There are no times, but storage and dependencies are those of the
+// runtime.
 func runOn(r *procpe.Rank, p *Program, o Options, tensor func(x any) procpe.Tensor, began func()) (err error) {
 	defer p.Discard()
 	if err := o.settle(); err != nil {
@@ -133,7 +134,7 @@ func (w *workers) run() error {
 	return w.postAll()
 }
 
-// start starts the members of a task and runs each until it ends or waits.
+// start starts the members of task id, and runs each member until it ends or waits.
 func (w *workers) start(id ID) {
 	t := &w.Tasks[id]
 	first := len(w.running)
@@ -159,8 +160,8 @@ func (w *workers) start(id ID) {
 	}
 }
 
-// reap removes the tasks that have ended. If there are none, it resumes the tasks that can
-// continue. It reports whether any task ended.
+// reap removes the tasks that have ended, and reports whether any task has ended. If none
+// has, it resumes the tasks that can continue.
 func (w *workers) reap() (moved bool, err error) {
 	w.running = slices.DeleteFunc(w.running, func(k *worker) bool {
 		if k.Running() || err != nil {
@@ -185,7 +186,7 @@ func (w *workers) reap() (moved bool, err error) {
 	return moved, nil
 }
 
-// wait waits until a task can continue, or a message from another rank arrives.
+// wait blocks until a task can continue or a message from another rank arrives.
 func (w *workers) wait() error {
 	waiting := lists.Map(w.running, func(k *worker) *procpe.Worker { return k.Worker })
 	if err := w.session.Wait(waiting, w.inboxes.conditions()...); err != nil {
@@ -257,7 +258,8 @@ type outEdge struct {
 }
 
 // recordedUntil returns how much of the program was recorded when the orchestration reached
-// a pause, or how much is recorded now if it has not reached that pause.
+// the given pause. If the orchestration has not reached that pause, it returns how much is
+// recorded now.
 func (p *Program) recordedUntil(pause int) extent {
 	if p.hasPause(pause) {
 		return p.builder.pauses[pause].recorded[p.index]
@@ -265,8 +267,8 @@ func (p *Program) recordedUntil(pause int) extent {
 	return extent{len(p.Tasks), [2]int{len(p.out[0]), len(p.out[1])}}
 }
 
-// remoteDependencies returns the tasks of other ranks that a task waits for, with or
-// without inferred edges.
+// remoteDependencies returns the tasks of other ranks that task t waits for: by explicit
+// edges and, if inferred is set, also by inferred edges.
 func (t *Task) remoteDependencies(inferred bool) []Ref {
 	if !inferred || len(t.inferredAcross) == 0 {
 		return t.Across
@@ -274,7 +276,7 @@ func (t *Task) remoteDependencies(inferred bool) []Ref {
 	return slices.Concat(t.Across, t.inferredAcross)
 }
 
-// hasPause reports whether the orchestration has reached the pause with that number.
+// hasPause reports whether the orchestration has reached the pause with the given number.
 func (p *Program) hasPause(pause int) bool { return p.builder != nil && pause < len(p.builder.pauses) }
 
 // allRecorded reports whether the orchestration has ended, so that no more tasks follow.

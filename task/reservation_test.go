@@ -17,7 +17,7 @@ type signalProgram struct {
 	tasks []signalTask
 }
 
-// signalTask is a task of a rank.
+// signalTask is a task of a signalProgram.
 type signalTask struct {
 	rank, members int
 	signal        int // the signal that it sets at the peer or waits for; -1 for neither
@@ -25,6 +25,8 @@ type signalTask struct {
 	after         []ID
 }
 
+// drawSignalProgram draws a random program. It also returns the number of members of the
+// largest task.
 func drawSignalProgram(t *rapid.T) (c signalProgram, most int) {
 	n, r := drawTasks(t, 60)
 	n = min(n, maxSignals)
@@ -84,9 +86,9 @@ func (c signalProgram) job() *job {
 	}}
 }
 
-// TestNoDeadlockForLackOfCores checks that programs whose tasks could run one by one end
-// under every runtime, even with only as many compute cores as their largest group has
-// members.
+// TestNoDeadlockForLackOfCores checks programs whose tasks could run one by one. They must
+// end under every runtime, even with only as many compute cores as the largest task group
+// has members.
 func TestNoDeadlockForLackOfCores(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c, most := drawSignalProgram(t)
@@ -108,8 +110,8 @@ func TestNoDeadlockForLackOfCores(t *testing.T) {
 	})
 }
 
-// TestMaxTree checks that the tree returns the largest number of members of the tasks that
-// are left.
+// TestMaxTree checks that maxBefore returns the largest number of members among the tasks
+// that clear has not removed.
 func TestMaxTree(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := &Program{}

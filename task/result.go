@@ -61,8 +61,9 @@ type Span struct {
 	Noticed    Time `json:"noticed_ns"`    // a control core had read the end
 }
 
-// add adds the time of the kernel to compute or communicate, and the time of its dispatch,
-// start and completion to schedule.
+// add adds the times of the span to three sums. The time of the kernel is added to
+// *communicate if the kernel communicates with other ranks, and otherwise to *compute. The
+// times of its dispatch, start and completion are added to *schedule.
 func (s *Span) add(compute, communicate, schedule *Time) {
 	kernel := compute
 	if s.Peers {
@@ -105,7 +106,8 @@ func (k WorkKind) String() string { return workNames[k] }
 // MarshalText returns the kind as a word.
 func (k WorkKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
-// sum sorts the spans and the work, and computes the sums and the critical path from them.
+// sum sorts the spans and the work of the result. From them it computes the summed times
+// and the critical path.
 func (r *Result) sum() {
 	slices.SortFunc(r.Spans, func(a, b Span) int {
 		return cmp.Or(cmp.Compare(a.Begin, b.Begin), cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.Task, b.Task), cmp.Compare(a.Member, b.Member))
@@ -125,8 +127,8 @@ func (r *Result) sum() {
 	}
 }
 
-// idle returns the time of all compute cores without a task, or simtime.Never if it does
-// not fit into a Time.
+// idle returns the time that all compute cores spent without a task, summed over the cores.
+// It returns simtime.Never if the sum does not fit into a Time.
 func (r *Result) idle() Time {
 	hi, lo := bits.Mul64(uint64(r.Ranks*r.Cores), uint64(r.Makespan))
 	lo, borrow := bits.Sub64(lo, uint64(r.Compute+r.Communicate+r.Schedule), 0)
@@ -151,7 +153,8 @@ type Critical struct {
 	Communicate Time `json:"communicate_ns"` // in kernels that do, and in messages between ranks
 }
 
-// key returns what identifies a task in the results.
+// key returns the Ref under which maps of tasks hold the task with the given rank and ID.
+// In an orchestration of all ranks IDs are unique over all ranks, and the Ref has rank 0.
 func (r *Result) key(rank int, id ID) Ref {
 	if r.single {
 		rank = 0
@@ -159,7 +162,8 @@ func (r *Result) key(rank int, id ID) Ref {
 	return Ref{int32(rank), id}
 }
 
-// criticalPath follows the critical path and returns its times.
+// criticalPath follows the critical path back from the last completion, and returns how the
+// makespan divides along it.
 func (r *Result) criticalPath() (c Critical) {
 	last := make(map[Ref]*Span, len(r.Spans)) // by task: the member that was noticed last
 	builds := r.buildWork()
@@ -198,10 +202,10 @@ func (r *Result) criticalPath() (c Critical) {
 	return c
 }
 
-// addInterval adds the time in which the tasks of a rank were built, from since until a
-// task was submitted. since is the start of the run, or the completion of a task on
-// fromRank whose value the orchestration waited for. Time without building counts as a
-// message if fromRank is another rank, else as a stall.
+// addInterval adds the interval from since to until, in which the tasks of a rank were
+// built, to c. At until a task was submitted. At since the run started, or a task on
+// fromRank completed whose value the orchestration waited for. Time without building counts
+// as a message if fromRank is another rank, and otherwise as a stall.
 func (c *Critical) addInterval(r *Result, builds [][]*Work, rank int, since, until Time, fromRank int) {
 	built := r.buildTime(builds, rank, since, until)
 	c.Build += built
@@ -212,7 +216,7 @@ func (c *Critical) addInterval(r *Result, builds [][]*Work, rank int, since, unt
 	}
 }
 
-// buildWork returns the building and the reading of values by each rank, in order.
+// buildWork returns, by rank, the work of the kinds Building and Reading, in order of time.
 func (r *Result) buildWork() [][]*Work {
 	list := make([][]*Work, r.Ranks)
 	for i := range r.Control {
@@ -223,7 +227,8 @@ func (r *Result) buildWork() [][]*Work {
 	return list
 }
 
-// buildTime returns how long a rank was building, or reading values, between two times.
+// buildTime returns how long a rank was building, or reading values, between the times
+// since and until. builds is the result of buildWork.
 func (r *Result) buildTime(builds [][]*Work, rank int, since, until Time) (took Time) {
 	if r.single && r.Runtime == HostBuildGraph {
 		rank = 0 // one host builds for all ranks

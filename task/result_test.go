@@ -6,7 +6,8 @@ import (
 	"github.com/kernbench/kernbench/simtime"
 )
 
-// TestIdle checks that Idle is exact if it fits into a Time, and simtime.Never otherwise.
+// TestIdle checks that the field Idle of a result is exact if it fits into a Time, and
+// simtime.Never otherwise.
 func TestIdle(t *testing.T) {
 	const longest = simtime.Never / (1 << 17) // the longest makespan of 2^17 idle compute cores that fits into a Time; 131,071 fs remain
 	for _, tt := range []struct {

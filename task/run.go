@@ -27,8 +27,8 @@ type Options struct {
 	Signals int     // number of signals that kernels may use; 0 for all of the machine, negative for none
 }
 
-// Run builds the programs of all ranks and runs them on the simulated machine, after all
-// operations enqueued before. It returns when they have ended.
+// Run builds the programs of all ranks and runs them on the simulated machine. They start
+// after all operations that r enqueued before. Run returns when the programs have ended.
 func Run(r *torch.Rank, o Options, orchestrate func(b *Builder)) (_ *Result, err error) {
 	s, err := newSimulation(r, &o)
 	if err != nil {
@@ -85,8 +85,9 @@ func Run(r *torch.Rank, o Options, orchestrate func(b *Builder)) (_ *Result, err
 	return s.result, nil
 }
 
-// build records the programs of all ranks: with one orchestration for each rank or, with
-// Options.Single, with one for all ranks.
+// build records the programs of all ranks, and returns the builders. Each rank has its own
+// orchestration, or, with Options.Single, one orchestration builds the programs of all
+// ranks.
 func (s *simulation) build(r *torch.Rank, orchestrate func(b *Builder)) (builders []*Builder, err error) {
 	for _, p := range newPrograms(len(s.options.Devices)) {
 		programs := []*Program{p}
@@ -123,7 +124,7 @@ type launch struct {
 	domainTensors []*torch.Tensor           // the memory of all domains
 }
 
-// place finds the memory of all ranks and the PEs of the launch.
+// place finds the memory of all tensors and domains, and the PEs on which the launch runs.
 func (l *launch) place(r *torch.Rank) error {
 	if err := l.allocateDomains(r); err != nil {
 		return err
@@ -142,7 +143,7 @@ func (l *launch) place(r *torch.Rank) error {
 	return nil
 }
 
-// addTensors finds the memory of the tensors of a rank on its SIP.
+// addTensors finds where the tensors of device d's program are in the memory of a SIP.
 func (l *launch) addTensors(d *device, sip int) error {
 	for _, x := range d.Tensors {
 		if x.bytes() == 0 {
@@ -177,8 +178,8 @@ func (l *launch) addTensors(d *device, sip int) error {
 	return nil
 }
 
-// newSimulation checks the options, applies defaults and returns the state of a run without
-// programs.
+// newSimulation checks the options o, sets their defaults, and returns the state of a run
+// that has no programs yet.
 func newSimulation(r *torch.Rank, o *Options) (*simulation, error) {
 	if o.Config == nil {
 		o.Config, _ = torch.Setting[*Config](r.Context)
@@ -215,7 +216,8 @@ func newSimulation(r *torch.Rank, o *Options) (*simulation, error) {
 	return s, nil
 }
 
-// settle checks the options that all machines share, and applies their defaults.
+// settle sets defaults of the options and returns an error if an option is wrong. It
+// handles only the options that simulated and real ranks have in common.
 func (o *Options) settle() error {
 	if _, err := ParseRuntime(string(o.Runtime)); err != nil {
 		return &Refused{err}
@@ -233,13 +235,14 @@ func (o *Options) settle() error {
 	return nil
 }
 
-// computeCore returns the PE that is a compute core of a SIP.
+// computeCore returns the PE of a SIP that is the compute core with the given number.
 func (s *simulation) computeCore(r *torch.Rank, sip, core int) machine.PEID {
 	pes := r.Topology().Spec().PEsPerCube()
 	return machine.PEID(r.PE(sip, core/pes, core%pes))
 }
 
-// addDevice adds a rank with its program, if the program fits.
+// addDevice adds a rank with its program p. It returns an error if the program does not fit
+// into the storage or the compute cores.
 func (s *simulation) addDevice(p *Program, at *hostBuilder, logged bool) error {
 	o := s.options
 	limits := newLimits(o.Runtime, o.Config, s.cores)

@@ -7,9 +7,9 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// TestHundredThousandTasks compares the makespan of a chain of 100,000 tasks with the
-// closed form, under every runtime. Rings that are far smaller than the chain do not delay
-// it.
+// TestHundredThousandTasks checks that the makespan of a chain of 100,000 tasks equals the
+// closed form, under every runtime. Task rings that are far smaller than the chain do not
+// delay it.
 func TestHundredThousandTasks(t *testing.T) {
 	const tasks = 100_000
 	c := loadConfig(t, fmt.Sprint("host_build_graph.tasks=", tasks), fmt.Sprint("aicpu_build_graph.tasks=", tasks), "tensormap_and_ringbuffer.slots=100")

@@ -29,7 +29,7 @@ type schedule struct {
 	remoteEdges
 }
 
-// newSchedule returns the initial state of a program that fits.
+// newSchedule returns the initial state of program p, which must fit into the limits f.
 func newSchedule(p *Program, f *limits) *schedule {
 	s := &schedule{
 		Program: p, limits: f, dependencies: newDependencies(f.runtime.infers()),
@@ -40,7 +40,8 @@ func newSchedule(p *Program, f *limits) *schedule {
 	return s
 }
 
-// grow adds the tasks recorded since the last call, if storage has space for them.
+// grow adds the tasks that the orchestration has recorded since the last call. It returns
+// an error if the storage is too small for them.
 func (s *schedule) grow() error {
 	err := s.limits.extend(s.Program)
 	if err == nil {
@@ -49,7 +50,8 @@ func (s *schedule) grow() error {
 	return err
 }
 
-// addTasks adds the tasks recorded since the last call.
+// addTasks adds the tasks that the orchestration has recorded since the last call, without
+// checking the storage.
 func (s *schedule) addTasks() {
 	old, n := len(s.pending), len(s.Tasks)
 	s.dependencies.extend(s.Program)
@@ -78,7 +80,7 @@ func (s *schedule) allEnded() bool {
 }
 
 // hasSpace reports whether there is storage for the next task, which must exist. If there
-// is none now, there will be later, because the program fits.
+// is no space now, there will be later, because the program fits into the storage.
 func (s *schedule) hasSpace() bool {
 	switch s.runtime {
 	case AICPUBuildGraph:
@@ -93,10 +95,11 @@ func (s *schedule) hasSpace() bool {
 	return true
 }
 
-// ring returns the ring that stores a task.
+// ring returns the task ring that stores task id.
 func (s *schedule) ring(id ID) *queue[ID] { return &s.rings[s.ringIndex(id, len(s.rings))] }
 
-// submit stores the next task. The task is ready if everything that it waits for has ended.
+// submit stores the next task and returns its index. The task is ready if every task that
+// it waits for has ended.
 func (s *schedule) submit() ID {
 	id := s.next
 	s.next++
@@ -120,9 +123,9 @@ func (s *schedule) submit() ID {
 	return id
 }
 
-// takeTask starts the next task that may run with the given number of free compute cores,
-// and returns it. That is the first ready task or, if it may not start, the oldest task
-// that has not started.
+// takeTask starts the next task that may run with the given number of free compute cores.
+// It returns the task, and reports whether there is one. That is the first ready task or,
+// if that task may not start, the oldest task that has not started.
 func (s *schedule) takeTask(free int) (ID, bool) {
 	for s.ready.len() > 0 && s.started[s.ready.at(0)] {
 		s.ready.pop()
@@ -141,7 +144,7 @@ func (s *schedule) takeTask(free int) (ID, bool) {
 	return id, true
 }
 
-// canStart reports whether a task may start with the given number of free compute cores.
+// canStart reports whether task id may start with the given number of free compute cores.
 func (s *schedule) canStart(id ID, free int) bool {
 	n := s.Tasks[id].Members
 	return n <= free && (id == s.oldest || s.youngerCores+n+s.largest.maxBefore(int(id)) <= s.cores)
@@ -157,8 +160,9 @@ func (s *schedule) countReady() (n int) {
 	return n
 }
 
-// endMember records that a member of a task has ended, and reports whether it was the last
-// one. With the last member the task ends, and messages about its end are due.
+// endMember records that a member of task id has ended, and reports whether it was the last
+// member. With the last member the task ends, and messages about its end to other ranks are
+// due.
 func (s *schedule) endMember(id ID) (last bool) {
 	if s.active[id]--; s.active[id] > 0 {
 		return false
@@ -168,7 +172,7 @@ func (s *schedule) endMember(id ID) (last bool) {
 	return true
 }
 
-// end records that a task has ended, and unblocks the tasks that wait for it.
+// end records that task id has ended, and unblocks the tasks of the rank that wait for it.
 func (s *schedule) end(id ID) {
 	s.markEnded(id)
 	s.numEnded++
@@ -176,8 +180,8 @@ func (s *schedule) end(id ID) {
 	s.unblock(s.successors[id], Ref{int32(s.Rank), id})
 }
 
-// unblock records for each of the given successors that a task they wait for has ended.
-// Successors without other pending dependencies become ready.
+// unblock records, for each of the given successors, that a task on which it depends has
+// ended. That task is `by`. A successor without other pending dependencies becomes ready.
 func (s *schedule) unblock(successors []ID, by Ref) {
 	for _, a := range successors {
 		if a >= s.next {
@@ -198,7 +202,7 @@ type queue[T any] struct {
 
 func (q *queue[T]) len() int { return len(q.list) - q.first }
 
-// at returns the i-th item from the front.
+// at returns the i-th item of the queue, counted from the front.
 func (q *queue[T]) at(i int) T { return q.list[q.first+i] }
 
 func (q *queue[T]) push(x T) { q.list = append(q.list, x) }

@@ -20,6 +20,8 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
+// TestSchemaIsCurrent checks that tasks.schema.json equals the schema that is derived from
+// the types of config.go.
 func TestSchemaIsCurrent(t *testing.T) {
 	root, complete := schemaWriter{comments(t), timeSchema(t)}.object(reflect.TypeFor[Config]())
 	root.Schema = "https://json-schema.org/draft/2020-12/schema"
@@ -44,8 +46,8 @@ type schemaWriter struct {
 	time     *jsonschema.Schema
 }
 
-// object returns the schema of a mapping, and one that requires all keys of a complete
-// file.
+// object returns two schemas of the mapping that type t describes: one that allows missing
+// keys, and one that requires all keys, for a complete file.
 func (w schemaWriter) object(t reflect.Type) (s, complete *jsonschema.Schema) {
 	s = &jsonschema.Schema{
 		Type: "object", Description: w.comments[t.Name()], Properties: map[string]*jsonschema.Schema{},
@@ -77,7 +79,7 @@ func (w schemaWriter) object(t reflect.Type) (s, complete *jsonschema.Schema) {
 	return s, complete
 }
 
-// timeSchema returns the schema of a time, from the schema of topologies.
+// timeSchema returns the schema of a time. It reads it from the schema of topologies.
 func timeSchema(t *testing.T) *jsonschema.Schema {
 	t.Helper()
 	var root jsonschema.Schema
@@ -87,8 +89,8 @@ func timeSchema(t *testing.T) *jsonschema.Schema {
 	return root.Properties["pe"].Properties["cpu"].Properties["overhead"]
 }
 
-// comments returns the comments of config.go as sentences: of each type by its name, and of
-// each field by "Type.Field".
+// comments returns the comments of config.go as sentences. The key of a type's comment is
+// the type's name, and the key of a field's comment is "Type.Field".
 func comments(t *testing.T) map[string]string {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), "config.go", nil, parser.ParseComments)
@@ -128,8 +130,8 @@ var loaderOnly = []string{
 	"no preset", "can extend presets only",
 }
 
-// TestSchemaAgreesWithLoader changes a file in every place, and checks that the schema and
-// the loader accept the same results.
+// TestSchemaAgreesWithLoader checks that the schema and the loader accept and refuse the
+// same files. It changes a valid file in every place, and gives each changed file to both.
 func TestSchemaAgreesWithLoader(t *testing.T) {
 	drift := configtest.Drift{
 		Schema: configtest.Resolve(t, Schema()), LoaderOnly: loaderOnly,
@@ -169,8 +171,9 @@ var replacements = []any{
 	"1e3 ns", "12", " 1 ns", "1 ns ", "1 B",
 }
 
-// mutate deletes, adds and replaces keys everywhere in a tree. It calls try after each
-// change, and undoes the change.
+// mutate changes a tree of YAML values in every place: it deletes keys, adds keys and
+// replaces values. After each change it calls try with a description, and then undoes the
+// change.
 func mutate(path string, tree map[string]any, try func(what string)) {
 	tree["unknown"] = 1
 	try(path + " with an unknown key")

@@ -80,11 +80,13 @@ const (
 	evValue                      // a value is read; control core
 )
 
+// event returns an event of the given kind. Its argument encodes the rank, the core and the
+// parameter n.
 func (s *simulation) event(kind sim.Kind, rank, core int, n int32) sim.Event {
 	return sim.Event{Target: s.target, Kind: kind, Arg: uint64(rank)<<48 | uint64(core)<<32 | uint64(uint32(n))}
 }
 
-// Handle processes an event: most events end the work of a control core.
+// Handle processes an event of the given kind. Most events end the work of a control core.
 func (s *simulation) Handle(kind sim.Kind, arg uint64) {
 	d, core, n := s.devices[arg>>48], int(arg>>32&0xffff), int32(uint32(arg))
 	switch kind {
@@ -134,7 +136,8 @@ func (s *simulation) Handle(kind sim.Kind, arg uint64) {
 	d.step()
 }
 
-// serve runs tasks on a compute core until the program of the rank has ended.
+// serve runs the tasks that are given to compute core w, until the program of the rank has
+// ended.
 func (s *simulation) serve(w *machine.Worker) {
 	d, core := s.devices[w.Rank()/s.cores], w.Rank()%s.cores
 	d.workers[core] = w
@@ -174,7 +177,8 @@ type idle struct{}
 
 func (idle) String() string { return "a task" }
 
-// begin starts the program of the rank, when all its workers have started.
+// begin starts the program of the rank. It is called when all workers of the rank have
+// started.
 func (d *device) begin() {
 	d.start = d.engine.Now()
 	d.addOutEdges()
@@ -188,7 +192,7 @@ func (d *device) begin() {
 	d.step()
 }
 
-// finishIfOver ends the workers of the rank if its program has ended.
+// finishIfOver ends the workers of the rank if all tasks of its program have ended.
 func (d *device) finishIfOver() {
 	if d.finished || !d.allEnded() {
 		return
@@ -200,9 +204,9 @@ func (d *device) finishIfOver() {
 	}
 }
 
-// afterOps returns the operations of the log that ended the tasks that a task waited for:
-// its dependencies, and the tasks whose values were read before its submission. All members
-// of a group share one list.
+// afterOps returns the operations of the op log that must precede the assigned task: the
+// ends of the tasks on which it depends, and the ends of the tasks whose values were read
+// before its submission. All members of a group share one list.
 func (d *device) afterOps(run *assignment) []oplog.Operand {
 	if run.Member > 0 {
 		return d.groupAfterOps[run.task]
@@ -228,12 +232,14 @@ func (d *device) afterOps(run *assignment) []oplog.Operand {
 	return ops
 }
 
-// endOpsOf returns the operations that ended a task of any rank.
+// endOpsOf returns the operations of the op log that ended the members of task t, which may
+// belong to any rank.
 func (d *device) endOpsOf(t Ref) []oplog.ID { return d.devices[t.Rank].endOps[t.Task] }
 
-// releaserOp returns the last operation of the task that released a task: the dependency
-// that ended last or, if the submission made the task ready, the task whose value was read
-// last before that. It returns 0 if there is neither.
+// releaserOp returns the operation of the op log whose end allowed task id to start. It is
+// the last operation of the dependency that ended last. If the submission made the task
+// ready, it is the last operation of the task whose value was read last before the
+// submission. It returns 0 if there is neither.
 func (d *device) releaserOp(id ID) oplog.ID {
 	cause := d.releasers[id]
 	if read := d.Tasks[id].valueTasks; cause.Rank < 0 && len(read) > 0 {
@@ -246,7 +252,8 @@ func (d *device) releaserOp(id ID) oplog.ID {
 	return list[len(list)-1]
 }
 
-// progress returns how far the rank had come when the run stopped in a deadlock.
+// progress describes how far the program of the rank had come when the run stopped in a
+// deadlock.
 func (d *device) progress() string {
 	return fmt.Sprintf("rank %d: of %d tasks %d have been submitted, %d are ready and %d have ended%s",
 		d.rank, len(d.Tasks), d.next, d.countReady(), d.numEnded, d.describeWait("; "))

@@ -13,8 +13,8 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// runBoth runs a job on the simulated machine and on real ranks, and returns the errors of
-// rank 0.
+// runBoth runs a job on the simulated machine and on real ranks. It returns the error of
+// the simulated run and the error of the real rank 0, by name of the machine.
 func (j *job) runBoth(t tester, o Options) map[string]error {
 	t.Helper()
 	_, err := j.runSimulated(t, o, torch.Options{})
@@ -22,8 +22,8 @@ func (j *job) runBoth(t tester, o Options) map[string]error {
 	return map[string]error{"simulated": err, "real": errs[0]}
 }
 
-// TestHostRefusesWhatDoesNotFit checks that a graph larger than the host's storage is
-// refused before anything runs.
+// TestHostRefusesWhatDoesNotFit checks that host_build_graph refuses a graph with more
+// tasks than its storage before anything runs.
 func TestHostRefusesWhatDoesNotFit(t *testing.T) {
 	ran := 0
 	touch := func(t *tl.PE, x tl.Ptr) { ran++ }
@@ -67,8 +67,9 @@ func TestHostRefusesWhatDoesNotFit(t *testing.T) {
 	}
 }
 
-// scopesJob returns a job whose tasks and scopes are given as letters and parentheses:
-// "a(b(c)d)". The name of a scope is the number of scopes opened before it.
+// scopesJob returns a job whose tasks and scopes are given as letters and parentheses, such
+// as "a(b(c)d)". The name of a scope is "scope" and the number of scopes that were opened
+// before it.
 func scopesJob(text string) *job {
 	return &job{ranks: 1, submit: func(b *Builder, _ []*Tensor) {
 		opened := 0
@@ -90,8 +91,8 @@ func scopesJob(text string) *job {
 	}}
 }
 
-// TestScopesAndTheirRings checks that a scope with more tasks than its ring has slots is
-// reported as a deadlock that names the scope, and that all other programs run.
+// TestScopesAndTheirRings checks that a scope with more tasks than its task ring has slots
+// is reported as a deadlock. The error must name the scope. All other programs must run.
 func TestScopesAndTheirRings(t *testing.T) {
 	for _, c := range []struct {
 		program      string
@@ -142,8 +143,8 @@ func TestScopesAndTheirRings(t *testing.T) {
 	}
 }
 
-// runRandomly runs a schedule whose tasks end in random order, and reports whether all
-// tasks ended.
+// runRandomly runs the tasks of a schedule on the given number of cores such that tasks end
+// in random order. It reports whether all tasks ended.
 func (s *schedule) runRandomly(r *rand.Rand, cores int) bool {
 	var running []ID
 	for !s.allEnded() {
@@ -173,9 +174,8 @@ func (s *schedule) runRandomly(r *rand.Rand, cores int) bool {
 	return true
 }
 
-// TestScopesNeedMinSlots checks that programs run with the smallest number of slots that
-// their scopes need, in whatever order tasks end, and that they are refused with one slot
-// less.
+// TestScopesNeedMinSlots checks that a program runs with the number of slots that minSlots
+// returns, in whatever order its tasks end, and that it is refused with one slot less.
 func TestScopesNeedMinSlots(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tasks, r := drawTasks(t, 20)
@@ -201,8 +201,8 @@ func TestScopesNeedMinSlots(t *testing.T) {
 	})
 }
 
-// TestBackPressure checks that building waits for storage, exactly: with space for k tasks,
-// building a task begins when the end of the k-th task before it is known.
+// TestBackPressure checks when building waits for storage. With space for k tasks, building
+// a task must begin exactly when the end of the k-th task before it is known.
 func TestBackPressure(t *testing.T) {
 	const tasks = 12
 	j := scopesJob(strings.Repeat("x", tasks))

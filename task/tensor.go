@@ -25,7 +25,7 @@ type Tensor struct {
 
 func (x *Tensor) String() string { return fmt.Sprintf("%s %v %v", x.Name, x.Shape, x.DType) }
 
-// bytes returns the size of the rank's part.
+// bytes returns the size in bytes of the rank's part of the tensor.
 func (x *Tensor) bytes() int64 {
 	n := int64(x.DType.Size())
 	for _, d := range x.Shape {
@@ -38,7 +38,7 @@ func (x *Tensor) bytes() int64 {
 // products of sizes from overflowing.
 const maxBytes = 1 << 46
 
-// tooLarge reports whether the part has more than maxBytes bytes.
+// tooLarge reports whether the rank's part of the tensor has more than maxBytes bytes.
 func (x *Tensor) tooLarge() bool {
 	left := maxBytes / int64(x.DType.Size()) // elements that are allowed per index of the axes so far
 	for _, d := range x.Shape {
@@ -50,7 +50,8 @@ func (x *Tensor) tooLarge() bool {
 	return left == 0
 }
 
-// strides returns the distance of neighbouring elements along each axis, in elements.
+// strides returns, for each axis, the distance in elements between neighbouring elements
+// along that axis.
 func (x *Tensor) strides() (s [oplog.MaxRank]int64) {
 	n := int64(1)
 	for axis := len(x.Shape) - 1; axis >= 0; axis-- {
@@ -76,9 +77,9 @@ type Area interface{ region() Region }
 func (r Region) region() Region  { return r }
 func (x *Tensor) region() Region { return x.Box(make([]int, len(x.Shape)), x.Shape) }
 
-// Box returns the box of the tensor that begins at index start and has extent elements
-// along each axis. Axes that are not given are complete: x.Box([]int{row}, []int{n}) is n
-// rows.
+// Box returns a box of the tensor as a region. Along axis i the box begins at index
+// start[i] and has extent[i] elements. Axes that are not given are complete:
+// x.Box([]int{row}, []int{n}) is n rows.
 func (x *Tensor) Box(start, extent []int) Region {
 	if x == nil {
 		panic(misuse("Box", "a nil tensor"))
@@ -115,7 +116,8 @@ func (r Region) String() string {
 	return r.Tensor.Name + "[" + strings.Join(axes, ", ") + "]"
 }
 
-// pointer returns a pointer to the first element of the region.
+// pointer returns a pointer to the first element of the region, if its tensor is at the
+// given memory.
 func (r Region) pointer(at memory) tl.Ptr {
 	p := tl.Ptr{Addr: at.addr, DType: r.Tensor.DType, Rank: int8(len(r.Tensor.Shape)), Window: at.window, Stride: r.Tensor.strides()}
 	p.Addr += r.offset() * int64(p.DType.Size())
@@ -177,10 +179,10 @@ type Refused struct{ Err error }
 
 func (e *Refused) Error() string { return e.Err.Error() }
 
-// Unwrap returns the reason.
+// Unwrap returns the mistake.
 func (e *Refused) Unwrap() error { return e.Err }
 
-// Check returns an error if real ranks would refuse the program.
+// Check returns an error if real ranks with the options o would refuse to run the program.
 func (p *Program) Check(o Options) error {
 	if err := o.settle(); err != nil {
 		return err
@@ -202,11 +204,14 @@ type limits struct {
 	rings   []queue[ID] // as in schedule, if every task ended at once
 }
 
+// newLimits returns the checker for programs of a rank that has the given number of compute
+// cores and the storage of runtime r.
 func newLimits(r Runtime, c *Config, cores int) *limits {
 	return &limits{runtime: r, config: c, cores: cores, rings: make([]queue[ID], c.TensorMap.Rings)}
 }
 
-// extend checks the tasks added to the program since the last call.
+// extend checks the tasks that were added to program p since the last call. It returns an
+// error if the program no longer fits.
 func (f *limits) extend(p *Program) error {
 	from := f.checked
 	f.checked = len(p.Tasks)
@@ -229,8 +234,9 @@ func (f *limits) extend(p *Program) error {
 	return nil
 }
 
-// checkScopes stores the tasks in rings as if every task ended at once. A task that then
-// finds its ring full can never be stored.
+// checkScopes checks that the tasks of p from task `from` on can be stored. It stores them
+// in the rings as if every task ended at once. A task that then finds its ring full can
+// never be stored.
 func (f *limits) checkScopes(p *Program, from ID) error {
 	c := &f.config.TensorMap
 	for next := from; int(next) < len(p.Tasks); next++ {
@@ -246,9 +252,9 @@ func (f *limits) checkScopes(p *Program, from ID) error {
 	return nil
 }
 
-// scopeError returns the error for task next, which finds its ring full. The scope of the
-// oldest task in the ring is too large, because all later tasks in the ring belong to that
-// scope.
+// scopeError returns the error for task next, which finds its ring full. oldest is the
+// oldest task in the ring. The scope of oldest is too large, because all later tasks in the
+// ring belong to that scope.
 func (p *Program) scopeError(oldest, next ID, c *TensorMap) error {
 	scope := p.Scopes[p.Tasks[oldest].Scope]
 	e := &ScopeError{Rank: p.Rank, Scope: scope, Slots: c.Slots, At: p.Tasks[next].ID, Line: p.Tasks[next].Line}
@@ -260,10 +266,11 @@ func (p *Program) scopeError(oldest, next ID, c *TensorMap) error {
 	return e
 }
 
-// ringIndex returns the index of the ring that stores a task, for a number of rings.
+// ringIndex returns the index of the task ring that stores task id, if there is the given
+// number of rings.
 func (p *Program) ringIndex(id ID, rings int) int { return min(int(p.Tasks[id].Depth), rings-1) }
 
-// scopeOpen reports whether the scope of a task is still open when task next is submitted.
+// scopeOpen reports whether the scope of task id is still open when task next is submitted.
 func (p *Program) scopeOpen(id, next ID) bool {
 	scope := p.Tasks[id].Scope
 	return scope >= 0 && p.Scopes[scope].End > next

@@ -8,17 +8,18 @@ import (
 )
 
 // Dependencies returns, for each task, the earlier tasks of its rank that it waits for, in
-// order and without duplicates. These are its explicit edges and, if inferred is true, the
-// tasks that it conflicts with. A conflict with a task whose whole region was overwritten
-// in between is left out, because it follows from the conflict with the overwriting task.
+// order and without duplicates. These are the tasks of its explicit edges and, if inferred
+// is true, the tasks with which it conflicts. A conflict with a task whose whole region was
+// overwritten in between is left out, because it follows from the conflict with the
+// overwriting task.
 func (p *Program) Dependencies(inferred bool) [][]ID {
 	d := newDependencies(inferred)
 	d.extend(p)
 	return d.predecessors
 }
 
-// dependencies finds the tasks of the same rank that each task of a program waits for. The
-// program may grow.
+// dependencies finds, for each task of a program, the tasks of the same rank that it waits
+// for. The program may grow.
 type dependencies struct {
 	inferred bool
 	conflicts
@@ -28,7 +29,8 @@ func newDependencies(inferred bool) dependencies {
 	return dependencies{inferred, conflicts{maps: map[*Tensor]*tensorMap{}}}
 }
 
-// extend finds the dependencies of the tasks added to the program since the last call.
+// extend finds the dependencies of the tasks that were added to program p since the last
+// call.
 func (d *dependencies) extend(p *Program) {
 	d.predecessors = slices.Grow(d.predecessors, len(p.Tasks)-len(d.predecessors))
 	for i := len(d.predecessors); i < len(p.Tasks); i++ {
@@ -46,7 +48,7 @@ func (d *dependencies) extend(p *Program) {
 	}
 }
 
-// conflicts finds the earlier tasks that each task waits for.
+// conflicts finds, for each task, the earlier tasks that it waits for.
 type conflicts struct {
 	predecessors [][]ID // by task: the earlier tasks that it waits for
 	maps         map[*Tensor]*tensorMap
@@ -60,9 +62,9 @@ type access struct {
 	writes bool
 }
 
-// addTask adds the next task. It returns the tasks that the task waits for, in order and
-// without duplicates: those of its explicit edges, and those that its arguments conflict
-// with.
+// addTask adds the next task. It returns the tasks that the new task waits for, in order
+// and without duplicates: the tasks in after, and the tasks that conflict with its
+// arguments args.
 func (c *conflicts) addTask(after []ID, args []Arg) []ID {
 	c.accesses = c.accesses[:0]
 	for i := range args {
@@ -93,7 +95,8 @@ type tensorMap struct {
 	lastSweep     ID // the last task for which dropReads searched
 }
 
-// appendConflicts appends the tasks that the access conflicts with.
+// appendConflicts appends to `to` the earlier tasks with which the access conflicts, and
+// returns the list.
 func (a access) appendConflicts(to []ID) []ID {
 	note := func(e *entry) { to = append(to, e.task) }
 	a.written.forOverlapping(a.box, note)
@@ -103,9 +106,9 @@ func (a access) appendConflicts(to []ID) []ID {
 	return to
 }
 
-// record adds the access of task by; predecessors is what each task waits for. Accesses
-// that a write covers become obsolete: a later task that conflicts with them also conflicts
-// with the write, which comes after them.
+// record adds the access of task `by` to the map of its tensor. predecessors lists, by
+// task, what the task waits for. Accesses that a write covers become obsolete: a later task
+// that conflicts with them also conflicts with the write, which comes after them.
 func (a access) record(by ID, predecessors [][]ID) {
 	if !a.writes {
 		a.dropReads(by, predecessors)
@@ -118,10 +121,11 @@ func (a access) record(by ID, predecessors [][]ID) {
 	a.written.add(entry{task: by, box: *a.box})
 }
 
-// dropReads marks earlier reads that this read covers as obsolete if the last task that the
-// reader waits for also waits for them. Without it, a program that repeatedly writes parts
-// of a tensor and then reads all of it would accumulate reads without bound. dropReads
-// searches only if that last task is not older than the task of the previous search.
+// dropReads marks earlier reads that are covered by this read of task `by` as obsolete. It
+// does so only if the last task that `by` waits for also waits for these reads. Without
+// dropReads, a program that repeatedly writes parts of a tensor and then reads all of it
+// would accumulate reads without bound. dropReads searches only if that last task is not
+// older than the task of the previous search.
 func (a access) dropReads(by ID, predecessors [][]ID) {
 	if len(predecessors[by]) == 0 {
 		return
@@ -138,10 +142,10 @@ func (a access) dropReads(by ID, predecessors [][]ID) {
 	})
 }
 
-// boxIndex finds the boxes that overlap a given box among very many. It stores boxes of
-// similar size in one grid, whose pitch is the extents of the boxes rounded up to powers of
-// two. So a box is in few cells, and a query visits only the cells that its own box
-// overlaps.
+// boxIndex is an index of very many boxes. It finds the boxes that overlap a given box. It
+// stores boxes of similar size in one grid, whose pitch is the extents of the boxes rounded
+// up to powers of two. So a box is in few cells, and a query visits only the cells that its
+// own box overlaps.
 type boxIndex struct {
 	entries []entry
 	grids   []grid
@@ -163,6 +167,7 @@ type grid struct {
 	all   []int32                          // indices of all entries of the grid
 }
 
+// add adds entry e to the grid for boxes of its size, and creates this grid if necessary.
 func (c *boxIndex) add(e entry) {
 	var pitch [oplog.MaxRank]uint8
 	for axis := range pitch {
@@ -180,7 +185,7 @@ func (c *boxIndex) add(e entry) {
 	g.forCells(&e.box, func(at [oplog.MaxRank]int32) { g.cells[at] = append(g.cells[at], n) })
 }
 
-// forOverlapping calls f with every entry that overlaps a box and is not obsolete.
+// forOverlapping calls f with every entry that overlaps box b and is not obsolete.
 func (c *boxIndex) forOverlapping(b *box, f func(*entry)) {
 	c.query++
 	for i := range c.grids {
@@ -197,8 +202,8 @@ func (c *boxIndex) forOverlapping(b *box, f func(*entry)) {
 	}
 }
 
-// visit calls f with the entries of a list that overlap a box, each once per query. It
-// returns the list without obsolete entries.
+// visit calls f with the entries of a list that overlap box b. An entry that the current
+// query has visited is skipped. visit returns the list without obsolete entries.
 func (c *boxIndex) visit(list []int32, b *box, f func(*entry)) []int32 {
 	kept := list[:0]
 	for _, n := range list {
@@ -214,8 +219,8 @@ func (c *boxIndex) visit(list []int32, b *box, f func(*entry)) []int32 {
 	return kept
 }
 
-// countCells returns the number of cells that a box overlaps. It stops counting at the
-// number of entries of the grid.
+// countCells returns the number of cells of the grid that box b overlaps. It stops counting
+// at the number of entries of the grid.
 func (g *grid) countCells(b *box) int {
 	n := 1
 	for axis, p := range g.pitch {
@@ -227,7 +232,7 @@ func (g *grid) countCells(b *box) int {
 	return n
 }
 
-// forCells calls f with the coordinates of each cell that a box overlaps.
+// forCells calls f with the coordinates of each cell of the grid that box b overlaps.
 func (g *grid) forCells(b *box, f func(at [oplog.MaxRank]int32)) {
 	var first, last, at [oplog.MaxRank]int32
 	for axis, p := range g.pitch {

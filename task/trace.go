@@ -16,13 +16,13 @@ type activity struct {
 	releasedBy sim.Mark // the activity that released it; 0 without a trace
 }
 
-// beginActivity returns an activity that begins now.
+// beginActivity returns an activity that begins now: work of the kind `what` for task id.
 func (s *simulation) beginActivity(what string, id ID) activity {
 	return activity{what, id, s.engine.Now(), s.engine.By}
 }
 
-// recordActivity records an activity that ends now in the trace, on a track of the host or
-// of the rank's control cores.
+// recordActivity records activity c, which ends now, in the trace. The track belongs to the
+// host, or to the rank's control cores.
 func (d *device) recordActivity(host bool, track string, c activity) {
 	process := machine.Host
 	if !host {
@@ -31,8 +31,8 @@ func (d *device) recordActivity(host bool, track string, c activity) {
 	d.machine.TraceActivity(process, track, fmt.Sprintf("%s task %d", c.what, c.task), c.since, c.releasedBy)
 }
 
-// recordCoreActivity records the activity of a control core, or of the builder, that ends
-// now.
+// recordCoreActivity records in the trace the activity of a control core, or of the
+// builder, that ends now.
 func (d *device) recordCoreActivity(core int) {
 	if d.activities[core].releasedBy == 0 {
 		return

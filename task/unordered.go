@@ -7,8 +7,9 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// Unordered is a conflict without a path of explicit edges from the earlier to the later
-// task. Under a runtime that uses only edges nothing orders the two tasks.
+// Unordered is a conflict between two tasks without a path of explicit edges from the
+// earlier to the later task. Under a runtime that uses only explicit edges, nothing orders
+// the two tasks.
 type Unordered struct {
 	Earlier, Later ID
 	Region         Region   // the conflicting region of the later task
@@ -26,10 +27,10 @@ func (u Unordered) String() string {
 		u.earlierProgram.Rank, a.title(), a.Line, there, b.title(), b.Line, u.Region)
 }
 
-// Unordered returns the conflicts of a program that its explicit edges do not order,
-// whatever happened in a run. A path of edges may pass through other ranks, and a task
-// submitted after a Value comes after the task of that value. Conflicts that follow from
-// others are left out, as in Dependencies.
+// Unordered returns the conflicts of the program that its explicit edges do not order. The
+// result does not depend on what happened in a run. A path of edges may pass through other
+// ranks. A task that was submitted after a call of Value comes after the task of that
+// value. Conflicts that follow from other conflicts are left out, as in Dependencies.
 func (p *Program) Unordered() (list []Unordered) {
 	w := newWalk(p)
 	for i, before := range p.Dependencies(true) {
@@ -56,8 +57,8 @@ func (p *Program) Unordered() (list []Unordered) {
 	return list
 }
 
-// unorderedLines returns descriptions of the unordered conflicts, one for each pair of
-// lines in the orchestration.
+// unorderedLines returns descriptions of the unordered conflicts of the program: one
+// description for each pair of lines in the orchestration that submit conflicting tasks.
 func (p *Program) unorderedLines() (texts []string) {
 	reported := map[[2]string]bool{}
 	for _, u := range p.Unordered() {
@@ -69,7 +70,8 @@ func (p *Program) unorderedLines() (texts []string) {
 	return texts
 }
 
-// conflictRegion returns a region of the task that conflicts with an earlier task.
+// conflictRegion returns a region of task t that conflicts with a region of the task
+// earlier.
 func (t *Task) conflictRegion(earlier *Task) Region {
 	for i := range t.Args {
 		for k := range earlier.Args {
@@ -92,6 +94,8 @@ type walk struct {
 	first   ID     // the walk ignores tasks submitted before this one
 }
 
+// newWalk returns a walk over the tasks of program p and of the other programs of its
+// builder.
 func newWalk(p *Program) *walk {
 	w, programs := &walk{program: p}, []*Program{p}
 	if p.builder != nil {
@@ -103,8 +107,8 @@ func newWalk(p *Program) *walk {
 	return w
 }
 
-// walkBack visits all tasks with a path of edges to task from, except tasks submitted
-// before the task with ID first.
+// walkBack visits all tasks from which a path of edges leads to task from. It skips tasks
+// that were submitted before the task with ID first.
 func (w *walk) walkBack(from, first ID) {
 	w.from, w.first = w.program.Tasks[from].ID, first
 	w.stack = append(w.stack[:0], Ref{int32(w.program.Rank), from})
@@ -121,6 +125,8 @@ func (w *walk) walkBack(from, first ID) {
 	}
 }
 
+// visit marks task r as visited and adds it to the stack, unless the walk has visited it
+// before or ignores it.
 func (w *walk) visit(r Ref) {
 	p := w.program.programOf(r)
 	if seen := &w.seen[p.index][r.Task]; p.Tasks[r.Task].ID >= w.first && *seen != w.from {
@@ -129,9 +135,9 @@ func (w *walk) visit(r Ref) {
 	}
 }
 
-// addEdges adds the edges of the next task of a program: those from tasks of its own rank,
-// and those from tasks of other ranks, which will send messages. In an orchestration of all
-// ranks it also adds the inferred edges.
+// addEdges adds the edges that lead to t, the next task of program p. Edges from tasks of
+// other ranks are also added to the programs of these ranks, which will send messages. In
+// an orchestration of all ranks addEdges also adds the inferred edges.
 func (b *Builder) addEdges(p *Program, t *Task) {
 	edges := func(ids []ID, own *[]ID, others *[]Ref, kinds ...int) {
 		for _, on := range ids {
@@ -159,8 +165,8 @@ func (b *Builder) addEdges(p *Program, t *Task) {
 	t.after = nil
 }
 
-// addOutEdge records that a rank receives a message about the end of a task, at most once
-// for each kind of Program.out.
+// addOutEdge records that the rank `to` receives a message when task from ends. It records
+// each such message at most once for each kind of Program.out.
 func (b *Builder) addOutEdge(from Ref, to, kind int) {
 	if key := (outEdgeKey{from, to, kind}); !b.outEdges[key] {
 		b.outEdges[key] = true
@@ -170,7 +176,7 @@ func (b *Builder) addOutEdge(from Ref, to, kind int) {
 }
 
 // counterpart returns the part that the rank of p holds of x, a tensor of another rank. It
-// returns nil if the rank has no part, or one of another shape.
+// returns nil if the rank of p has no part, or has a part of another shape.
 func (b *Builder) counterpart(x *Tensor, p *Program) (own *Tensor) {
 	if of, ok := x.Source.(*torch.Tensor); ok && b.rank != nil {
 		own = b.tensor("Submit", p.Rank, of)

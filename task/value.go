@@ -44,12 +44,12 @@ type step struct {
 	err   error
 }
 
-// Value waits until a task has ended, and returns an element of a tensor that the task
-// reads or writes, as a float64. Later submissions may depend on it. No later task that has
-// been submitted may write the element.
+// Value waits until task id has ended, and returns one element of x as a float64. The task
+// must read or write this element. Tasks that are submitted later may depend on the value.
+// No task that was submitted after task id may write the element.
 //
-// All tensors and domains must be created before the first Value. If no values are computed
-// (--data=off), Value is an error.
+// All tensors and domains must be created before the first call of Value. If no values are
+// computed (--data=off), Value is an error.
 func (b *Builder) Value(id ID, x *Tensor, index ...int) float64 {
 	b.checkBuilding("Value")
 	if b.noValues != nil {
@@ -90,7 +90,7 @@ func (b *Builder) Value(id ID, x *Tensor, index ...int) float64 {
 }
 
 // touches reports whether the task has the given access to an element, at its own rank or
-// declared at another rank.
+// by a declared access to another rank.
 func (t *Task) touches(element Region, access Access) bool {
 	for i := range t.Args {
 		if r, has := t.Args[i].regionAccess(); r.Tensor == element.Tensor && has&access != 0 && r.covers(&element.box) {
@@ -100,7 +100,8 @@ func (t *Task) touches(element Region, access Access) bool {
 	return false
 }
 
-// offset returns the index of the region's first element in its tensor.
+// offset returns the index of the region's first element, counted over all elements of its
+// tensor.
 func (r *Region) offset() (n int64) {
 	strides := r.Tensor.strides()
 	for axis := range r.Tensor.Shape {
@@ -109,8 +110,8 @@ func (r *Region) offset() (n int64) {
 	return n
 }
 
-// pause stops the orchestration at a pause until it receives the value, which belongs to
-// task source.
+// pause stops the orchestration until it receives the value that it asks for at the pause
+// `at`, and returns the value. The task source computes this value.
 func (b *Builder) pause(at pause, source *Task) float64 {
 	for _, p := range b.programs {
 		at.recorded = append(at.recorded, extent{len(p.Tasks), [2]int{len(p.out[0]), len(p.out[1])}})
@@ -136,7 +137,8 @@ func (b *Builder) pause(at pause, source *Task) float64 {
 
 var errDiscarded = errors.New("the program ended before the orchestration")
 
-// build runs an orchestration up to its first pause or to its end.
+// build starts an orchestration and returns when it first waits for a value, or when it
+// ends.
 func (b *Builder) build(orchestrate func(b *Builder)) error {
 	if orchestrate == nil {
 		return fmt.Errorf("the orchestration%s is nil", b.rankSuffix())
@@ -149,7 +151,8 @@ func (b *Builder) build(orchestrate func(b *Builder)) error {
 	return b.advance()
 }
 
-// rankSuffix returns " of rank N" for errors about an orchestration of one rank, else "".
+// rankSuffix returns " of rank N" for errors about an orchestration of one rank, and "" for
+// an orchestration of all ranks.
 func (b *Builder) rankSuffix() string {
 	if b.single {
 		return ""
@@ -157,7 +160,7 @@ func (b *Builder) rankSuffix() string {
 	return fmt.Sprintf(" of rank %d", b.Rank())
 }
 
-// advance waits until the orchestration pauses or ends.
+// advance returns when the orchestration waits for a value, or when it ends.
 func (b *Builder) advance() error {
 	select {
 	case s := <-b.steps:
@@ -177,8 +180,9 @@ func (b *Builder) abandonedError() error {
 	return fmt.Errorf("the orchestration%s has not ended: %w", b.rankSuffix(), context.Cause(b.ctx))
 }
 
-// resume sends the orchestration the value that it waits for, and waits for its next pause
-// or its end. It returns an error if the context of the orchestration has ended.
+// resume sends value v to the orchestration, which waits for it, and returns when the
+// orchestration waits for the next value or ends. It returns an error if the context of the
+// orchestration has ended.
 func (b *Builder) resume(v float64) error {
 	b.paused.Store(false)
 	select {
@@ -199,7 +203,8 @@ func (b *Builder) discard() {
 	}
 }
 
-// Discard ends the orchestration of a program that will not run, if it waits for a value.
+// Discard ends the orchestration of a program that will not run, if the orchestration waits
+// for a value.
 func (p *Program) Discard() {
 	if p.builder != nil {
 		p.builder.discard()
@@ -245,9 +250,10 @@ func Out(name string, a Area) Arg { return newArg(name, a, Writes, 0) }
 func InOut(name string, a Area) Arg { return newArg(name, a, Reads|Writes, 0) }
 
 // AtPeers returns an argument for a region that the kernel accesses only at other ranks,
-// with Put and Get. (Regions of other arguments may be accessed at other ranks, too.) In an
-// orchestration of all ranks it may be a region of the other rank, so that conflicts there
-// are found. The kernel then receives a pointer to the same region of its own rank.
+// with Put and Get. (The kernel may also access the regions of its other arguments at other
+// ranks.) In an orchestration of all ranks, a may be a region of the other rank, so that
+// conflicts there are found. The kernel then receives a pointer to the same region of its
+// own rank.
 func AtPeers(name string, a Area) Arg { return newArg(name, a, 0, Reads|Writes) }
 
 // Gets is like AtPeers for a region that the kernel only reads, with Get.
@@ -256,8 +262,9 @@ func Gets(name string, a Area) Arg { return newArg(name, a, 0, Reads) }
 // Puts is like AtPeers for a region that the kernel only writes, with Put.
 func Puts(name string, a Area) Arg { return newArg(name, a, 0, Writes) }
 
-// newArg returns an argument for a region, which must have a tensor. access is how the
-// kernel accesses the region at its own rank, reach how at other ranks.
+// newArg returns an argument for area a, which must have a tensor. access says how the
+// kernel accesses the region at its own rank, and reach how it accesses the region at other
+// ranks.
 func newArg(name string, a Area, access, reach Access) Arg {
 	if x, isTensor := a.(*Tensor); a == nil || isTensor && x == nil {
 		panic(misuse("Args", "argument %s is a nil tensor", name))
@@ -269,8 +276,8 @@ func newArg(name string, a Area, access, reach Access) Arg {
 	return Arg{Name: name, Region: r, Access: access, Reach: reach}
 }
 
-// regionAccess returns the region that the task accesses, at its own rank or declared at
-// another rank, and how.
+// regionAccess returns the region that the task accesses, at its own rank or as declared at
+// another rank, and how the task accesses the region.
 func (a *Arg) regionAccess() (*Region, Access) {
 	if a.Peer.Tensor != nil {
 		return &a.Peer, a.Reach
@@ -286,7 +293,8 @@ func Scalar(name string, v any) Arg { return Arg{Name: name, Value: v} }
 // type.
 type tensorArg struct{ *Arg }
 
-// bind checks that the kernel accepts the arguments, and binds them.
+// bind checks that the kernel accepts the arguments, and binds them to the kernel's
+// parameters. name is the task's name in errors.
 func (a Args) bind(name string, kernel any) (*tl.Binding, error) {
 	given := make([]any, len(a))
 	for i := range a {

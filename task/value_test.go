@@ -20,12 +20,13 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// countWithRegion runs count in a task with a region, which it does not access.
+// countWithRegion is the kernel count for a task with a region. It does not access the
+// region.
 func countWithRegion(t *tl.PE, _ tl.Ptr, n int) { count(t, n) }
 
-// TestValueTimes checks the time of a value. A builder on the device reads memory when the
-// end of the task is known. Builders of other ranks receive a message. The host reads over
-// its link, and then builds another graph.
+// TestValueTimes checks how long an orchestration waits for a value. A builder on the
+// device reads memory when the end of the task is known. Builders of other ranks receive a
+// message. The host reads over its link, and then builds another graph.
 func TestValueTimes(t *testing.T) {
 	const ops = 700
 	for _, across := range []bool{false, true} {
@@ -181,11 +182,11 @@ func TestMistakesOfValues(t *testing.T) {
 // orchestrationLines matches the lines of the orchestrations in three test files.
 var orchestrationLines = regexp.MustCompile(`\b(value|domain|across)_test\.go:\d+`)
 
-// replaceLines replaces these lines by L.
+// replaceLines replaces each file and line of an orchestration in text by L.
 func replaceLines(text string) string { return orchestrationLines.ReplaceAllString(text, "L") }
 
-// TestMistakesAfterValues checks that a mistake after a value ends the run, and is reported
-// as a mistake of the program.
+// TestMistakesAfterValues checks that a mistake that an orchestration makes after a value
+// ends the run, and is reported as a mistake of the program.
 func TestMistakesAfterValues(t *testing.T) {
 	for _, c := range []struct {
 		runtime Runtime
@@ -245,8 +246,8 @@ func TestOrchestrationsThatExit(t *testing.T) {
 	}
 }
 
-// TestHostLimitPerGraph checks that the task limit of the host holds for each graph between
-// values, not for their sum.
+// TestHostLimitPerGraph checks that the task limit of host_build_graph holds for each graph
+// between two values, not for all tasks of the program together.
 func TestHostLimitPerGraph(t *testing.T) {
 	j := &job{ranks: 1, arrays: []array{{shape: tl.Shape{2}}}, submit: func(b *Builder, x []*Tensor) {
 		for range 3 {
@@ -261,8 +262,9 @@ func TestHostLimitPerGraph(t *testing.T) {
 	j.mustRunSimulated(t, Options{Runtime: HostBuildGraph, Config: c}, torch.Options{KeepLog: true}).checkEqual(t, "simulated", contents{{{364, 364}}})
 }
 
-// TestDeadlockOfAValue checks that an orchestration deadlocks if it reads a value of a task
-// that waits for a later task. The error names both waits.
+// TestDeadlockOfAValue checks an orchestration that reads the value of a task that waits
+// for a task submitted later. It must end in a deadlock, with an error that names both
+// waits.
 func TestDeadlockOfAValue(t *testing.T) {
 	await := func(t *tl.PE, _ tl.Ptr) { t.WaitSignal(3, tl.GE, 1) }
 	release := func(t *tl.PE) { t.Notify(t.Rank(), 3, tl.Add, 1) }
@@ -293,8 +295,8 @@ func TestDeadlockOfAValue(t *testing.T) {
 	}
 }
 
-// TestDiscard checks that programs that ask for values and are not run leave no goroutine
-// behind.
+// TestDiscard checks that Discard leaves no goroutine behind for a program that asks for
+// values and is not run.
 func TestDiscard(t *testing.T) {
 	before := runtime.NumGoroutine()
 	var programs []*Program
@@ -321,8 +323,8 @@ func TestDiscard(t *testing.T) {
 	}
 }
 
-// TestContextEndsBeforeAValue checks that an orchestration whose context ends while it
-// waits for a value does not receive the value, and that the run ends too.
+// TestContextEndsBeforeAValue checks an orchestration whose context ends while it waits for
+// a value. The orchestration must not receive the value, and the run must end, too.
 func TestContextEndsBeforeAValue(t *testing.T) {
 	for _, r := range Runtimes {
 		errs := commtest.World(comm.Options{Backend: inproc.Name, Timeout: commtest.Patience}, 1, func(c *comm.Comm) error {
@@ -357,8 +359,8 @@ func TestContextEndsBeforeAValue(t *testing.T) {
 	}
 }
 
-// TestBuilderInAKernel checks that a kernel that uses the builder while the orchestration
-// waits is stopped.
+// TestBuilderInAKernel checks that a kernel is stopped if it uses the builder while the
+// orchestration waits for a value.
 func TestBuilderInAKernel(t *testing.T) {
 	j := &job{ranks: 1, arrays: []array{{shape: tl.Shape{2}}}, submit: func(b *Builder, x []*Tensor) {
 		kernel := func(*tl.PE, tl.Ptr) { b.Submit("inner", count, Args{Scalar("n", 1)}) }
@@ -375,8 +377,8 @@ func TestBuilderInAKernel(t *testing.T) {
 	}
 }
 
-// TestEndlessAfterValue checks that a run ends if its orchestration does not end after a
-// value, or if the context ends then.
+// TestEndlessAfterValue checks that a run ends if its orchestration runs without end after
+// a value, or if the context ends at that point.
 func TestEndlessAfterValue(t *testing.T) {
 	for _, cancels := range []bool{false, true} {
 		goCtx, cancel := context.WithCancelCause(t.Context())
@@ -411,8 +413,8 @@ func TestEndlessAfterValue(t *testing.T) {
 	}
 }
 
-// TestManyValues runs a program with 3,000 values. It is slow if the time of a value grows
-// with the number of values before it.
+// TestManyValues checks a program with 3,000 values. The test would be slow if the time of
+// a value grew with the number of values before it.
 func TestManyValues(t *testing.T) {
 	const n = 3000
 	j := &job{ranks: 1, arrays: []array{{shape: tl.Shape{1}}}, submit: func(b *Builder, x []*Tensor) {
@@ -439,11 +441,12 @@ func TestManyValues(t *testing.T) {
 	}
 }
 
-// addOne adds 1 to an element.
+// addOne adds 1 to the element at x.
 func addOne(t *tl.PE, x tl.Ptr) { t.Store(x, t.Load(x, tl.Shape{1}, tl.I32).Add(1)) }
 
-// TestValuesOrder checks that tasks submitted after a value come after the task with that
-// value, and after the tasks whose values were read before. They need no edges.
+// TestValuesOrder checks that tasks that are submitted after a value come after the task
+// with that value, and after the tasks whose values were read earlier. These tasks need no
+// edges.
 func TestValuesOrder(t *testing.T) {
 	for _, asks := range []bool{false, true} {
 		j := &job{ranks: 1, arrays: []array{{shape: tl.Shape{4}}, {shape: tl.Shape{4}}}, submit: func(b *Builder, x []*Tensor) {

@@ -7,7 +7,8 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// TestTasksOnViews checks that tasks can use views of one tensor that share no memory.
+// TestTasksOnViews checks that tasks can use several views of one tensor if the views do
+// not overlap.
 func TestTasksOnViews(t *testing.T) {
 	r := newSystem(t, "default", torch.Options{}, "system.sips.count=1")
 	x := torch.Must(r.FromSlice([]float32{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, torch.F32, torch.Shape{5, 2}, torch.On(0, 1)))

@@ -11,8 +11,8 @@ import (
 
 var floatTypes = []torch.DType{torch.F16, torch.BF16, torch.F32}
 
-// TestElementwise compares GELU and sums of ragged matrices with the dense reference, in
-// several placements and in every copy.
+// TestElementwise compares GELU and sums of ragged matrices with the dense reference. It
+// checks several placements, and every copy of the result.
 func TestElementwise(t *testing.T) {
 	r := newSystem(t, 1)
 	other := torch.DPPolicy{Cube: torch.RowWise, PE: torch.ColumnWise}
@@ -34,9 +34,9 @@ func TestElementwise(t *testing.T) {
 	requireChecks(t, r)
 }
 
-// TestGated checks that a gated layer and SwiGLU use the first half of the columns as gates
-// of the second half, for several placements of the weight. Each rank must have its part of
-// the result in the order of the columns.
+// TestGated checks that a gated layer followed by SwiGLU uses the first half of the columns
+// as gates of the second half, for several placements of the weight. Each rank must have
+// its part of the result in the order of the columns.
 func TestGated(t *testing.T) {
 	const rows, in, out = 10, 12, 32
 	x, w, bias := gaussian(rows*in, 1, 1), gaussian(in*2*out, 1/math.Sqrt(in), 2), gaussian(2*out, 1, 3)

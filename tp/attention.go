@@ -10,9 +10,10 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// chooseAttentionBlock returns the number of tokens whose queries are computed together,
-// and the number of keys in a block: at most 256 rows of queries, one per head and token,
-// and 128 keys, and fewer if TCM is too small.
+// chooseAttentionBlock returns two block sizes: the number of tokens whose queries a PE
+// computes together, and the number of keys that it reads at a time. The maximum is 256
+// rows of queries, one row per head and token, and 128 keys. Both are smaller if TCM is too
+// small. elem is the size of an element in bytes.
 func chooseAttentionBlock(r *torch.Rank, h attention.Heads, tokens, elem int) (queries, keys int) {
 	group := h.Query / h.KV
 	queries, keys = max(1, min(tokens, 256/group)), 128
@@ -32,11 +33,13 @@ func chooseAttentionBlock(r *torch.Rank, h attention.Heads, tokens, elem int) (q
 }
 
 // DotProductAttention computes the causal attention of the rank's own heads. qkv has a row
-// for each token: its queries, head by head, then its keys and its values, as one
-// projection computes them. The result is a new tensor of tokens × Query·Dim. Each PE holds
-// whole rows of it. First, keys and values are copied to every cube, and queries are
-// divided over the PEs by tokens. A unit of work is the queries of some tokens and one KV
-// head. Units are assigned to the PEs in turn.
+// for each token: the token's queries, head by head, then its keys and its values, as one
+// projection computes them. The result is a new tensor of tokens × Query·Dim, of which each
+// PE holds whole rows.
+//
+// First, keys and values are copied to every cube, and queries are divided over the PEs by
+// tokens. A unit of work is the queries of a few tokens for one KV head. Units are assigned
+// to the PEs in turn.
 func DotProductAttention(r *torch.Rank, name string, qkv *torch.Tensor, h attention.Heads) (*torch.Tensor, error) {
 	if err := h.Check(); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
@@ -63,14 +66,16 @@ func DotProductAttention(r *torch.Rank, name string, qkv *torch.Tensor, h attent
 	return wrapResult(name, local[3], errors.Join(err, local[:3].free()))
 }
 
-// unit is the work for the queries of some tokens and one KV head.
+// unit is a unit of work of a PE: the attention of the queries of a few tokens to one KV
+// head.
 type unit struct {
 	first, tokens int
 	q, out        tl.Ptr
 	k, v          []torch.Piece // all keys and values that the queries see
 }
 
-// attend launches the attention of q, k and v. Each PE holds whole heads of these tensors.
+// attend launches the kernel that computes the attention of the queries q to the keys k and
+// values v into out. Each PE holds whole heads of these tensors.
 func attend(self *torch.Rank, name string, h attention.Heads, q, k, v, out *torch.Tensor) error {
 	spec := self.Topology().Spec()
 	n := spec.CubesPerSIP() * spec.PEsPerCube()
@@ -99,7 +104,7 @@ func attend(self *torch.Rank, name string, h attention.Heads, q, k, v, out *torc
 	return err
 }
 
-// run computes the attention of a unit.
+// run computes the attention of the unit on a PE, keyBlock keys at a time.
 func (u *unit) run(t *tl.PE, h attention.Heads, keyBlock int, dtype torch.DType) {
 	group := h.Query / h.KV
 	q := t.Load(u.q, tl.Shape{u.tokens, group * h.Dim}, dtype).Pin()

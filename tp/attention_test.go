@@ -21,8 +21,9 @@ func gaussian(n int, scale float64, seed uint64) []float32 {
 	return list
 }
 
-// TestDotProductAttention compares each head with dense attention, for several placements
-// of the input, ragged numbers of tokens, and more or fewer heads than PEs.
+// TestDotProductAttention compares each head of DotProductAttention with dense attention.
+// It covers several placements of the input, ragged numbers of tokens, and more or fewer
+// heads than PEs.
 func TestDotProductAttention(t *testing.T) {
 	for _, c := range []struct {
 		tokens int

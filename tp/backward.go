@@ -9,12 +9,13 @@ import (
 )
 
 // Backward returns the gradient of x, given the input x of Forward and the gradient dy of
-// its result. It adds the gradients of the weight and the bias to WeightGrad and BiasGrad.
-// The returned tensor is new and has the shape of x and the placement Activations(weight).
+// Forward's result. It adds the gradients of the weight and the bias to WeightGrad and
+// BiasGrad. The returned tensor is new and has the shape of x and the placement
+// Activations(weight).
 //
 // The gradient of x is dy·weightᵀ, summed over the ranks of the tensor parallel group. With
-// SequenceParallel it is the rank's rows of this sum. With GatherOutput dy has all columns,
-// and the rank uses its own.
+// SequenceParallel it is the rank's rows of this sum. With GatherOutput dy has the columns
+// of all ranks, and the rank uses its own columns.
 func (l *ColumnParallelLinear) Backward(x, dy *torch.Tensor) (dx *torch.Tensor, err error) {
 	mine := l.OutFeaturesPerPartition()
 	if err := l.check(x, l.in); err != nil {
@@ -40,14 +41,15 @@ func (l *ColumnParallelLinear) Backward(x, dy *torch.Tensor) (dx *torch.Tensor, 
 }
 
 // Backward returns the gradient of x, given the input x of Forward and the gradient dy of
-// its result. It adds the gradients of the weight and the bias to WeightGrad and BiasGrad.
-// The returned tensor is new and has the shape of x and the placement Activations(weight).
+// Forward's result. It adds the gradients of the weight and the bias to WeightGrad and
+// BiasGrad. The returned tensor is new and has the shape of x and the placement
+// Activations(weight).
 //
 // The gradient of x is dy·weightᵀ: the rank's columns with InputIsParallel, and otherwise
-// the columns of all ranks. With SequenceParallel dy is the rank's rows, and the ranks
-// gather all rows first. The gradient of the bias is then the sum over the rows of all
-// ranks. (In Megatron each rank sums its own rows, and the sums are all-reduced at the end
-// of the step.)
+// the columns of all ranks. With SequenceParallel dy has only the rank's rows, and the
+// ranks gather all rows first. The gradient of the bias is then the sum over the rows of
+// all ranks. (In Megatron each rank sums its own rows, and the sums are all-reduced at the
+// end of the step.)
 func (l *RowParallelLinear) Backward(x, dy *torch.Tensor) (dx *torch.Tensor, err error) {
 	whole, want, err := l.inspectInput(x)
 	if err != nil {
@@ -80,15 +82,16 @@ func (l *RowParallelLinear) Backward(x, dy *torch.Tensor) (dx *torch.Tensor, err
 	return wrapResult(l.Name, dx, errors.Join(err, grad.freeExcept(dy)))
 }
 
-// ZeroGrad frees the gradients: WeightGrad and BiasGrad are nil until the next Backward,
-// as grad of PyTorch is None after zero_grad.
+// ZeroGrad frees the gradients. WeightGrad and BiasGrad are then nil until the next
+// Backward, as grad of PyTorch is None after zero_grad.
 func (l *Linear) ZeroGrad() error {
 	list := slices.Concat(l.WeightGrad, nonNil(l.BiasGrad))
 	l.WeightGrad, l.BiasGrad = nil, nil
 	return stack(list).free()
 }
 
-// checkGradient returns an error unless dy has the shape and the dtype of the result.
+// checkGradient returns an error unless dy has the shape want and the dtype of the layer's
+// result.
 func (l *Linear) checkGradient(dy *torch.Tensor, want torch.Shape) error {
 	if !slices.Equal(dy.Shape(), want) || dy.DType() != l.o.dtype() {
 		return fmt.Errorf("%s: gradient %v %v: want that of the result, %v %v", l.Name, dy.DType(), dy.Shape(), want, l.o.dtype())
@@ -96,7 +99,7 @@ func (l *Linear) checkGradient(dy *torch.Tensor, want torch.Shape) error {
 	return nil
 }
 
-// inputGradient computes dy·weightᵀ into to.
+// inputGradient computes dy·weightᵀ and stores it in the tensors of `to`.
 func (l *Linear) inputGradient(dy blockMatrix, to stack) error {
 	weight, copied, err := l.localWeight()
 	if err != nil {
@@ -106,10 +109,13 @@ func (l *Linear) inputGradient(dy blockMatrix, to stack) error {
 	return errors.Join(err, copied.free())
 }
 
-// localWeight returns the weight for a product with its transpose, and the copies that the
-// caller frees. If cubes compute columns of this product and their PEs compute rows, all
-// PEs of a cube read the same rows of the weight, which are spread over all cubes. In this
-// case localWeight copies these rows to the cube.
+// localWeight returns the weight as inputGradient reads it, for a product with the
+// transpose of the weight. copied holds tensors that localWeight created for this; the
+// caller frees them.
+//
+// A copy is made if cubes compute columns of the product and the PEs of a cube compute
+// rows. Then all PEs of a cube read the same rows of the weight, which are spread over all
+// cubes, so localWeight copies these rows to the cube.
 func (l *Linear) localWeight() (weight blockMatrix, copied stack, err error) {
 	weight = l.joinColumns(l.Weight)
 	on := l.o.grid()
@@ -150,8 +156,9 @@ func (l *Linear) accumulate(x, dy blockMatrix) (err error) {
 	return err
 }
 
-// joinColumns returns the tensors of the weight, or of its gradient, as one matrix with the
-// columns in the order of the result. With Overlap each tensor has some of the columns.
+// joinColumns returns a matrix that consists of the columns of the tensors in list, in the
+// order of the result's columns. list is the weight or its gradient. With Overlap each
+// tensor has a part of the columns.
 func (l *Linear) joinColumns(list []*torch.Tensor) (m blockMatrix) {
 	if len(list) == 1 {
 		return stack(list).blocks()

@@ -41,7 +41,8 @@ func (g *gradients) String() string {
 	return fmt.Sprintf("%s, tokens %d×%d, weight %v, %+v", kind, g.tokens, g.batch, weight, o)
 }
 
-// reference computes the gradients that the layer must have on a number of ranks.
+// reference computes the gradients that the layer must have if it is divided over the given
+// number of ranks.
 func (g *gradients) reference(ranks int) {
 	d := g.o.dtype()
 	toDense := func(rows, cols int, data []float32) *dense.Matrix { return dense.New(rows, cols, data, d) }
@@ -60,8 +61,8 @@ func (g *gradients) reference(ranks int) {
 	}
 }
 
-// tensor creates a tensor from a box of a matrix with width columns. If there is a batch,
-// the tensor has three axes.
+// tensor creates a tensor from a box of the matrix values, which has width columns. If the
+// test case has a batch, the tensor has three axes.
 func (g *gradients) tensor(r *torch.Rank, values []float32, width, row, col, rows, cols int, on torch.DPPolicy) *torch.Tensor {
 	shape := torch.Shape{rows, cols}
 	if g.batch > 0 {
@@ -79,7 +80,8 @@ type results struct {
 	col, first int // first column of dx in the whole gradient, and first feature of the rank
 }
 
-// prepare creates a rank's layer and its operands, with the values of own.
+// prepare creates a rank's layer and its operands. It takes their values from own, which
+// may differ from those of g.
 func (g *gradients) prepare(self *torch.Rank, rank, ranks int, own *gradients) (r results) {
 	tokens := g.tokens * max(1, g.batch)
 	xRows, xRow, xCols, xCol := tokens, 0, g.in, 0
@@ -123,7 +125,8 @@ func (g *gradients) prepare(self *torch.Rank, rank, ranks int, own *gradients) (
 	return r
 }
 
-// run runs a rank's Backward with the values of own.
+// run prepares a rank's layer with the values of own and calls Backward g.times times. free
+// frees the tensors of the results.
 func (g *gradients) run(self *torch.Rank, rank, ranks int, own *gradients) (r results, free func()) {
 	r = g.prepare(self, rank, ranks, own)
 	for i := range g.times {
@@ -135,8 +138,8 @@ func (g *gradients) run(self *torch.Rank, rank, ranks int, own *gradients) (r re
 	return r, func() { torch.OK(errors.Join(r.x.Free(), r.dy.Free(), r.dx.Free(), r.Free())) }
 }
 
-// check compares a rank's gradients with the reference, and their placement with the
-// documented one.
+// check compares a rank's gradients with the reference. It panics if a gradient does not
+// have the placement that the documentation promises.
 func (g *gradients) check(self *torch.Rank, name string, r results) {
 	checkLayout := func(what string, x *torch.Tensor) {
 		if got, want := layoutOf(x), self.Layout(x.Shape(), Activations(*g.o.Weight)); !reflect.DeepEqual(got, want) {
@@ -172,7 +175,8 @@ func (g *gradients) check(self *torch.Rank, name string, r results) {
 	}
 }
 
-// newGradients creates a test case. values returns n numbers for a seed.
+// newGradients creates a test case and computes its reference. values returns n numbers for
+// a seed.
 func newGradients(rows bool, o Options, times, tokens, batch, in, out, ranks int, values func(n, seed int) []float32) *gradients {
 	if o.Weight == nil {
 		o.Weight = &Spread
@@ -205,8 +209,9 @@ var (
 	}
 )
 
-// TestBackward runs both layers with every option on 4 ranks, with tp of 1, 2 and 4. It
-// calls Backward twice on integers and checks that gradients are exact and accumulate.
+// TestBackward runs both linear layers with every option on 4 ranks, with tensor parallel
+// sizes of 1, 2 and 4. It calls Backward twice on integers and checks that the gradients
+// are exact and accumulate.
 func TestBackward(t *testing.T) {
 	for _, tp := range []int{1, 2, 4} {
 		for _, rows := range []bool{false, true} {
@@ -237,8 +242,8 @@ func TestBackward(t *testing.T) {
 	}
 }
 
-// TestZeroGrad checks that there are no gradients after ZeroGrad, and then only the
-// gradients of the next Backward.
+// TestZeroGrad checks that a layer has no gradients after ZeroGrad, and after another
+// Backward only the gradients of that call.
 func TestZeroGrad(t *testing.T) {
 	self := newSystem(t, 1)
 	spawn(t, self, 1, 1, func(self *torch.Rank) error {
@@ -266,10 +271,10 @@ func TestZeroGrad(t *testing.T) {
 	}
 }
 
-// random returns normally distributed numbers.
+// random returns n normally distributed numbers for a seed.
 func random(n, seed int) []float32 { return gaussian(n, 1, uint64(seed)) }
 
-// TestGradients compares the gradients of both layers with a dense reference.
+// TestGradients compares the gradients of both linear layers with a dense reference.
 func TestGradients(t *testing.T) {
 	for _, ranks := range []int{1, 2, 4, 8} {
 		var cases []*gradients
@@ -311,8 +316,8 @@ func TestGradients(t *testing.T) {
 	}
 }
 
-// TestGradientsDetectErrors computes gradients from wrong operands and checks that the
-// checks of TestGradients detect the errors. It uses the dtype with the largest tolerance.
+// TestGradientsDetectErrors checks that the comparisons of TestGradients fail for gradients
+// that are computed from wrong operands. It uses the dtype with the largest tolerance.
 func TestGradientsDetectErrors(t *testing.T) {
 	const ranks, tokens, in, out = 2, 14, 10, 14
 	for what, c := range map[string]struct {

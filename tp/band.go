@@ -7,7 +7,9 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// band is a range of rows of a share, as many as fit in TCM, on the PE that computes them.
+// band is a range of rows of a PE's share of a matrix, as many rows as fit in TCM. A kernel
+// runs once for each band of its share. (share is the part of the matrix that the PE
+// holds.)
 type band struct {
 	t        *tl.PE
 	interval           // rows, counted within the share
@@ -26,8 +28,9 @@ type tile struct {
 	vectors []tl.Tile
 }
 
-// tiles iterates over the tiles of the band. A kernel must do so exactly once per band. The
-// load of the next tile is issued before the arithmetic on the current tile.
+// tiles iterates over the tiles that cover the rows of the band, from left to right. A
+// kernel must do so exactly once per band. The load of the next tile is issued before the
+// arithmetic on the current tile.
 func (b *band) tiles() iter.Seq[tile] {
 	return func(yield func(tile) bool) {
 		if b.bandIndex == 0 {
@@ -50,13 +53,14 @@ func (b *band) tiles() iter.Seq[tile] {
 	}
 }
 
-// keep pins a tile in TCM until the end of the band.
+// keep pins a tile in TCM until the kernel has finished the band, and returns the tile.
 func (b *band) keep(x tl.Tile) tl.Tile {
 	b.kept = append(b.kept, x.Pin())
 	return x
 }
 
-// reduction combines elements along an axis of a tile, or the elements of a pair of tiles.
+// reduction is an operation that combines elements, such as a sum. axis combines the
+// elements of one tile along an axis. pair combines two tiles element by element.
 type reduction struct {
 	axis func(x tl.Tile, axis int) tl.Tile
 	pair func(x tl.Tile, y any) tl.Tile
@@ -67,9 +71,9 @@ var (
 	maxReduction = reduction{tl.Tile.Max, tl.Tile.Maximum}
 )
 
-// reduceRows applies f, which returns one or more tiles, to every tile of the band. It
-// reduces the rows of each tile that f returns, from left to right within a tile and then
-// tile by tile, and returns one column for each.
+// reduceRows applies f to every tile of the band. f returns one or more tiles with as many
+// rows. For each of the tiles of f, reduceRows combines the elements of each row, from left
+// to right within a tile and then tile by tile. It returns one column for each tile of f.
 func (b *band) reduceRows(by reduction, f func(x tl.Tile) []tl.Tile) (all []tl.Tile) {
 	for x := range b.tiles() {
 		for i, y := range f(x.Tile) {
@@ -84,25 +88,28 @@ func (b *band) reduceRows(by reduction, f func(x tl.Tile) []tl.Tile) (all []tl.T
 	return all
 }
 
-// ownPartials returns the address of the share's own partials for the rows of the band.
+// ownPartials returns the address at which this PE stores its partial results of the given
+// kind, for the rows of the band.
 func (b *band) ownPartials(p *partials, kind int) tl.Ptr {
 	return p.own[b.index].At(0, kind*p.maxRows+b.from)
 }
 
-// reducePartials combines the partials of all shares with the rows of the band, from left
-// to right, into a column.
+// reducePartials combines the partial results of the given kind over all PEs that hold
+// columns of the band's rows, from left to right. It returns a column with one result per
+// row.
 func (b *band) reducePartials(p *partials, kind int, by reduction) tl.Tile {
 	from := p.rowFirst[b.index].At(0, kind*p.maxRows+b.from)
 	return by.axis(b.t.Load(from, tl.Shape{b.share.rowShares, b.n}, torch.F32), 0).Reshape(b.n, 1)
 }
 
-// storeTile stores y, computed from tile x, into a matrix with the placement of x. to is
-// what shareStarts returns for the matrix.
+// storeTile stores y, which was computed from tile x, at the position of x in another
+// matrix with the same placement. `to` has the address of each share in that matrix (see
+// shareStarts).
 func (b *band) storeTile(to []tl.Ptr, x tile, y tl.Tile) {
 	b.storeConverted(to[b.index].At(b.from, x.col), y)
 }
 
-// storeConverted stores a tile in the dtype of the memory.
+// storeConverted converts tile x to the dtype of the memory at `to` and stores it there.
 func (b *band) storeConverted(to tl.Ptr, x tl.Tile) { b.t.Store(to, convert(x, to.DType)) }
 
 // loadElement loads one element and converts it to f32.

@@ -52,9 +52,10 @@ func NewColumnParallelLinear(r *torch.Rank, name string, in, out int, o Options)
 	return &ColumnParallelLinear{l}, nil
 }
 
-// Forward returns x·weight + bias, a new tensor. It has the rank's columns, or all columns
-// with GatherOutput. With SequenceParallel x has only the rank's rows, and the result has
-// the rows of all ranks. The second result is the bias with SkipBiasAdd, and nil otherwise.
+// Forward returns x·weight + bias, a new tensor. It has the rank's columns of the result,
+// or all columns with GatherOutput. With SequenceParallel x has only the rank's rows, and y
+// has the rows of all ranks. The second result is the bias with SkipBiasAdd, and nil
+// otherwise.
 func (l *ColumnParallelLinear) Forward(x *torch.Tensor) (y, bias *torch.Tensor, err error) {
 	if err := l.check(x, l.in); err != nil {
 		return nil, nil, err
@@ -76,7 +77,7 @@ func (l *ColumnParallelLinear) Forward(x *torch.Tensor) (y, bias *torch.Tensor, 
 	return l.forwardResult(y, err)
 }
 
-// resultShape returns the shape of the rank's part of the result for an input x.
+// resultShape returns the shape of the rank's part of the result of Forward for an input x.
 func (l *ColumnParallelLinear) resultShape(x *torch.Tensor) torch.Shape {
 	shape := resize(x.Shape(), x.Shape()[0], l.OutFeaturesPerPartition())
 	if l.o.SequenceParallel {

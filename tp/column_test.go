@@ -7,8 +7,8 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// TestColumnParallelGathersRows checks sequence parallelism with inputs in several
-// placements, some of them ragged.
+// TestColumnParallelGathersRows checks the result of a column-parallel layer with
+// SequenceParallel. Inputs have several placements, some of them ragged.
 func TestColumnParallelGathersRows(t *testing.T) {
 	const rows, in, out, ranks = 10, 6, 8, 2
 	x, w := integers(rows*in, 5), integers(in*out, 3)

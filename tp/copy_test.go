@@ -50,8 +50,8 @@ func TestCopyBoxes(t *testing.T) {
 	})
 }
 
-// TestCopyLargerThanTCM checks copies of shards that are larger than TCM, with rows longer
-// and shorter than a tile.
+// TestCopyLargerThanTCM checks copyMatrix for shards that are larger than TCM, with rows
+// longer and shorter than a tile.
 func TestCopyLargerThanTCM(t *testing.T) {
 	for _, shape := range []torch.Shape{{4, 600_000}, {600_000, 4}} {
 		r := newSystem(t, 1)
@@ -71,6 +71,7 @@ func TestCopyLargerThanTCM(t *testing.T) {
 	}
 }
 
+// TestSplitCopy checks the shapes of the tiles into which splitCopy divides a piece.
 func TestSplitCopy(t *testing.T) {
 	for _, c := range []struct {
 		rows, cols, elems int
@@ -90,8 +91,8 @@ func TestSplitCopy(t *testing.T) {
 	}
 }
 
-// BenchmarkGather measures the host's work and the simulation of gathering features over
-// the two SIPs of the default system.
+// BenchmarkGather measures how long it takes to simulate a gather of features over the two
+// SIPs of the default system, including the work of the host API.
 func BenchmarkGather(b *testing.B) {
 	c, err := torch.New(context.Background(), torch.Options{NoData: true})
 	if err != nil {

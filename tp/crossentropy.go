@@ -37,10 +37,10 @@ const (
 // vocabulary: logits is tokens × vocab/tp, or [s, b, vocab/tp] with s·b tokens. The targets
 // are on the host and must be the same on all ranks, as the ids of an embedding.
 //
-// Label smoothing takes labelSmoothing of the target's probability and divides it evenly
-// among all other tokens of the vocabulary. Megatron's code divides it within each rank's
-// part of the vocabulary, so that its ranks have different losses. With one rank both give
-// the same loss.
+// Label smoothing lowers the probability of the target by labelSmoothing and divides this
+// share evenly among all other tokens of the vocabulary. Megatron's code divides it within
+// each rank's part of the vocabulary, so that its ranks have different losses. With one
+// rank both give the same loss.
 //
 // VocabParallelCrossEntropy does not change the logits; Backward reads them again. The
 // caller frees the result.
@@ -70,9 +70,9 @@ func VocabParallelCrossEntropy(r *torch.Rank, logits *torch.Tensor, targets []in
 	return c, nil
 }
 
-// forward computes the loss. The ranks reduce the partials of each share before the shares
-// of a row are combined, so that many PEs send a little data instead of a few PEs sending
-// all.
+// forward computes c.Loss. Each share of the logits is the part that one PE holds. The
+// ranks reduce the partial results of each share before the shares of a row are combined.
+// So many PEs send a little data instead of a few PEs sending all of it.
 func (c *CrossEntropy) forward() (err error) {
 	var all [3]*partials // saved values, maxima, sums
 	var tensors stack
@@ -104,7 +104,7 @@ func (c *CrossEntropy) forward() (err error) {
 	return err
 }
 
-// computeMaxima computes the largest logit of each row.
+// computeMaxima stores in maxima, for each share, the largest logit of each row.
 func (c *CrossEntropy) computeMaxima(maxima *partials) error {
 	err := c.rows.launch("max", launchOperands{others: []*torch.Tensor{maxima.Tensor}}, func(b *band) {
 		b.t.Store(b.ownPartials(maxima, 0), b.reduceRows(maxReduction, func(x tl.Tile) []tl.Tile { return []tl.Tile{x} })[0])
@@ -112,9 +112,10 @@ func (c *CrossEntropy) computeMaxima(maxima *partials) error {
 	return c.reduce(maxima, dist.MAX, err)
 }
 
-// computeSums subtracts the maximum of each row from its logits and sums the exponentials.
-// With smoothing it also sums the logits minus the maximum. The logit of the target is
-// computed as a sum, too: only one share has this logit, and the others add zero.
+// computeSums stores in sums, for each share and row, the sum of the exponentials of the
+// logits minus the maximum of the row. With smoothing it also stores the sum of the logits
+// minus the maximum. The logit of the target is a sum, too: only one share has this logit,
+// and all other shares add zero.
 func (c *CrossEntropy) computeSums(maxima, sums *partials) error {
 	err := c.rows.launch("sum", launchOperands{others: []*torch.Tensor{maxima.Tensor, sums.Tensor}}, func(b *band) {
 		most := b.keep(b.reducePartials(maxima, 0, maxReduction))
@@ -137,7 +138,8 @@ func (c *CrossEntropy) computeSums(maxima, sums *partials) error {
 	return c.reduce(sums, dist.SUM, err)
 }
 
-// reduce reduces partials over the ranks. It returns err if that is not nil.
+// reduce all-reduces partial results over the ranks of the group. If err is not nil, it
+// does nothing and returns err.
 func (c *CrossEntropy) reduce(p *partials, op dist.ReduceOp, err error) error {
 	if err != nil || c.group.Size() == 1 {
 		return err
@@ -145,7 +147,8 @@ func (c *CrossEntropy) reduce(p *partials, op dist.ReduceOp, err error) error {
 	return dist.AllReduce(c.rows.rank, p.Tensor, op, c.group)
 }
 
-// computeLoss computes the loss and the saved values from the maxima and sums.
+// computeLoss computes the loss and the values saved for Backward from the maxima and sums
+// of all ranks.
 func (c *CrossEntropy) computeLoss(maxima, sums *partials) error {
 	r := c.rows
 	var loss []tl.Ptr
@@ -209,8 +212,9 @@ func (c *CrossEntropy) Backward(gradOutput *torch.Tensor) (*torch.Tensor, error)
 	return wrapResult(who, y, err)
 }
 
-// gradient returns the probabilities of logits x, minus the target probability, times the
-// gradient of the loss. loss has that gradient, or is empty.
+// gradient returns the gradient of logits x: their probabilities minus the target
+// probability, times the gradient of the loss. most and inverse are the saved values of the
+// rows. loss holds the gradient of the loss, or is empty if that is 1.
 func gradient(x, most, inverse tl.Tile, loss []tl.Tile, target float64) tl.Tile {
 	g := x.Sub(most).Exp().Mul(inverse)
 	if target > 0 {
@@ -222,7 +226,8 @@ func gradient(x, most, inverse tl.Tile, loss []tl.Tile, target float64) tl.Tile 
 	return g
 }
 
-// targetsIn returns the positions of the targets in a band.
+// targetsIn returns the positions, within the PE's share, of the target logits in the rows
+// of band b.
 func (c *CrossEntropy) targetsIn(b *band) (list []element) {
 	for row := b.from; row < b.from+b.n; row++ {
 		if col := c.targets[b.row+row] - c.first - b.col; col >= 0 && col < b.share.cols {

@@ -13,8 +13,9 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// smoothedReference computes the loss with label smoothing and its gradient. Variances are
-// those without smoothing, plus the roundings of the target probability and of the mean.
+// smoothedReference computes the loss with label smoothing and its gradient. The variances
+// of their errors are those without smoothing, plus the roundings of the target probability
+// and of the mean.
 func smoothedReference(logits *dense.Matrix, targets []int, labelSmoothing float64) (loss, gradient *dense.Matrix) {
 	loss = crossEntropy(logits, targets, torch.F32)
 	gradient = dense.Softmax(logits, dense.NoMask, torch.F32)
@@ -39,8 +40,8 @@ func smoothedReference(logits *dense.Matrix, targets []int, labelSmoothing float
 	return loss, gradient
 }
 
-// TestCrossEntropy compares loss and gradient with the dense reference, in several
-// placements, and checks that the ranks have the same bits of the loss.
+// TestCrossEntropy compares the loss and its gradient with the dense reference, in several
+// placements. It also checks that all ranks have the same bits of the loss.
 func TestCrossEntropy(t *testing.T) {
 	type setting struct {
 		world, tp int
@@ -110,9 +111,9 @@ func TestCrossEntropy(t *testing.T) {
 	}
 }
 
-// TestCrossEntropyLargeLogits gives all logits of a rank the same value. Logits that are
-// 1000 smaller contribute nothing to the sum. The loss must be exact, even though the
-// exponentials of the logits are too large for f32.
+// TestCrossEntropyLargeLogits checks that the loss is exact for logits whose exponentials
+// are too large for f32. All logits of a rank have the same value. Logits that are 1000
+// smaller contribute nothing to the sum.
 func TestCrossEntropyLargeLogits(t *testing.T) {
 	const mine = 16
 	for _, c := range []struct {
@@ -142,6 +143,8 @@ func TestCrossEntropyLargeLogits(t *testing.T) {
 	}
 }
 
+// TestCrossEntropyMisuse checks the errors of VocabParallelCrossEntropy and its Backward
+// for wrong arguments.
 func TestCrossEntropyMisuse(t *testing.T) {
 	r := newSystem(t, 2)
 	const before = "torch: VocabParallelCrossEntropy: model parallel is not initialised: call tp.InitializeModelParallel first"
@@ -173,8 +176,8 @@ func TestCrossEntropyMisuse(t *testing.T) {
 	})
 }
 
-// BenchmarkCrossEntropy measures the host's work and the simulation of loss and gradient of
-// 512 tokens over the two SIPs of the default system.
+// BenchmarkCrossEntropy measures how long it takes to simulate the loss and the gradient of
+// 512 tokens over the two SIPs of the default system, including the work of the host API.
 func BenchmarkCrossEntropy(b *testing.B) {
 	c, err := torch.New(context.Background(), torch.Options{NoData: true})
 	if err != nil {

@@ -12,22 +12,22 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// zeroMatrix returns a matrix of zeros without errors.
+// zeroMatrix returns a matrix of zeros, all of which have an error of 0.
 func zeroMatrix(rows, cols int) *dense.Matrix {
 	return &dense.Matrix{Rows: rows, Cols: cols, V: make([]float64, rows*cols), Var: make([]float64, rows*cols)}
 }
 
-// roundingError returns the variance of the error of rounding z to d.
+// roundingError returns the variance of the error that rounding z to dtype d causes.
 func roundingError(z float64, d torch.DType) float64 {
 	m := zeroMatrix(1, 1)
 	m.V[0] = z
 	return m.Round(d).Var[0]
 }
 
-// layerNorm subtracts the mean from each row of x, divides the row by the square root of
-// its mean square plus eps, multiplies it by gain and adds bias. x has no errors; gain and
-// bias have one row. Each step rounds to d. A machine that computes the mean square before
-// it subtracts the mean has larger errors.
+// layerNorm is the reference for LayerNorm. It subtracts the mean from each row of x,
+// divides the row by the square root of its mean square plus eps, multiplies it by gain and
+// adds bias. x has no errors; gain and bias have one row. Each step rounds to d. A machine
+// that computes the mean square before it subtracts the mean has larger errors.
 func layerNorm(x, gain, bias *dense.Matrix, eps float64, d torch.DType) *dense.Matrix {
 	centred, n := zeroMatrix(x.Rows, x.Cols), float64(x.Cols)
 	for i := range x.Rows {
@@ -47,8 +47,8 @@ func layerNorm(x, gain, bias *dense.Matrix, eps float64, d torch.DType) *dense.M
 	return dense.Add(dense.RMSNorm(centred, gain, eps, d), bias, d)
 }
 
-// crossEntropy returns log Σ exp(x) - x[target] for each row x of logits, in one column.
-// The logits have no errors. Each step rounds to d.
+// crossEntropy is the reference for the loss: log Σ exp(x) - x[target] for each row x of
+// logits, in one column. The logits have no errors. Each step rounds to d.
 func crossEntropy(logits *dense.Matrix, targets []int, d torch.DType) *dense.Matrix {
 	out := zeroMatrix(logits.Rows, 1)
 	for i, target := range targets {
@@ -74,19 +74,21 @@ func crossEntropy(logits *dense.Matrix, targets []int, d torch.DType) *dense.Mat
 	return out
 }
 
-// linearBackward returns the gradients of a loss with respect to x, w and bias, given its
-// gradient dy with respect to y = x·w + bias: dy·wᵀ, xᵀ·dy and the column sums of dy, each
-// accumulated in f32 and rounded to d. The sum of dy·wᵀ is divided into parts, as in
-// [dense.MatMul], because ranks have different columns of the weight.
+// linearBackward is the reference for the gradients of a linear layer. Given the gradient
+// dy of a loss with respect to y = x·w + bias, it returns the gradients with respect to x,
+// w and bias: dy·wᵀ, xᵀ·dy and the column sums of dy. Each is accumulated in f32 and
+// rounded to d. The sum of dy·wᵀ is divided into parts, as in [dense.MatMul], because ranks
+// have different columns of the weight.
 func linearBackward(x, w, dy *dense.Matrix, parts int, d torch.DType) (dx, dw, dbias *dense.Matrix) {
 	rows := make([]int, dy.Rows) // every row of dy is added to row 0, the bias
 	return dense.MatMul(dy, w.Transpose(), parts, d), dense.MatMul(x.Transpose(), dy, 1, d), embeddingBackward(dy, rows, 1, d)
 }
 
-// embeddingBackward returns the gradient of a table of embeddings, given the gradient dy of
-// the embeddings of ids. Each row of the gradient is the sum of the rows of dy at the
-// positions of its id, accumulated in f32 in ascending order and rounded to d. Ids outside
-// of the table, such as those of another rank, are ignored.
+// embeddingBackward is the reference for the gradient of a table of embeddings with the
+// given number of rows. dy is the gradient of the embeddings of ids. Row i of the gradient
+// is the sum of the rows of dy at the positions where ids has i, accumulated in f32 in
+// ascending order and rounded to d. Ids outside of the table, such as those of another
+// rank, are ignored.
 func embeddingBackward(dy *dense.Matrix, ids []int, rows int, d torch.DType) *dense.Matrix {
 	out := zeroMatrix(rows, dy.Cols)
 	for i, id := range ids {
@@ -105,7 +107,8 @@ func embeddingBackward(dy *dense.Matrix, ids []int, rows int, d torch.DType) *de
 	return out.Round(d)
 }
 
-// TestReferences compares the references of this file with numbers computed by hand.
+// TestReferences checks the reference functions of this file against numbers computed by
+// hand.
 func TestReferences(t *testing.T) {
 	toDense := func(cols int, v ...float64) *dense.Matrix { return dense.New(len(v)/cols, cols, v, torch.F32) }
 	l2, l3 := math.Log(2), math.Log(3)
@@ -135,8 +138,9 @@ func TestReferences(t *testing.T) {
 	}
 }
 
-// TestGradientsAreDerivatives compares gradients with central differences of a loss, in
-// float64. The loss is the sum of y²·c/2, and its gradient with respect to y is y·c.
+// TestGradientsAreDerivatives checks that the gradients of linearBackward and
+// embeddingBackward equal central differences of a loss, in float64. The loss is the sum of
+// y²·c/2, and its gradient with respect to y is y·c.
 func TestGradientsAreDerivatives(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	exact := func(rows, cols int) *dense.Matrix {
@@ -192,8 +196,9 @@ func TestGradientsAreDerivatives(t *testing.T) {
 }
 
 // TestReferencesAreTight checks that the errors of layers are about as large as the
-// references predict, so that tolerances are not too large. The numbers are the root mean
-// square and the maximum of error divided by standard deviation, as measured.
+// references predict, so that tolerances are not too large. For each layer it compares two
+// recorded numbers: the root mean square and the maximum of the error divided by the
+// predicted standard deviation.
 func TestReferencesAreTight(t *testing.T) {
 	for _, c := range []struct {
 		d    torch.DType
@@ -234,8 +239,8 @@ func TestReferencesAreTight(t *testing.T) {
 	}
 }
 
-// tightness returns the root mean square and the maximum of error divided by standard
-// deviation.
+// tightness formats the root mean square and the maximum of the errors of y, each divided
+// by the standard deviation that want predicts.
 func tightness(y *torch.Tensor, want *dense.Matrix) string {
 	a := torch.Must(y.Numpy())
 	squares, worst, count := 0.0, 0.0, 0.0

@@ -76,9 +76,9 @@ func (e *VocabParallelEmbedding) VocabEndIndex() int { return e.first + e.Weight
 // Free frees the table and its gradient.
 func (e *VocabParallelEmbedding) Free() error { return errors.Join(e.Weight.Free(), e.ZeroGrad()) }
 
-// Forward returns the table rows of the given ids: a new tensor with all of these rows on
-// every rank or, with SequenceParallel, with the rank's share. All ranks must pass the same
-// ids; this is not checked.
+// Forward returns the table rows of the given ids as a new tensor. Every rank gets all of
+// these rows or, with SequenceParallel, only the rank's share of the rows. All ranks must
+// pass the same ids; this is not checked.
 //
 // The ids are on the host. Kernels therefore read only rows of the table, and also run with
 // --data=off, without values.
@@ -97,8 +97,8 @@ func (e *VocabParallelEmbedding) Forward(ids []int) (*torch.Tensor, error) {
 	return wrapResult(e.Name, y, err)
 }
 
-// resultRows returns the number of rows that the rank has of the result, or an error if an
-// id is not in the vocabulary.
+// resultRows returns the number of rows of the rank's part of the result for the given ids.
+// It returns an error if an id is not in the vocabulary.
 func (e *VocabParallelEmbedding) resultRows(ids []int) (int, error) {
 	requireSameGroup(e.Name, e.rank, e.group)
 	for i, id := range ids {
@@ -112,16 +112,16 @@ func (e *VocabParallelEmbedding) resultRows(ids []int) (int, error) {
 	return len(ids), nil
 }
 
-// lookupJob copies a range of columns of table rows to the result, on one PE. from is nil
-// for rows of other ranks.
+// lookupJob is the work of one PE for a range of columns: it copies rows of the table to
+// the result. from is nil for rows of other ranks.
 type lookupJob struct {
 	cols int
 	to   []tl.Ptr
 	from []*tl.Ptr
 }
 
-// lookUp copies the table rows of ids to parts, which are stacked vertically. Each PE fills
-// the shards that it holds.
+// lookUp copies the table rows of ids to the tensors of parts, which are stacked
+// vertically. Each PE fills the shards that it holds.
 func (e *VocabParallelEmbedding) lookUp(parts stack, ids []int) error {
 	var work jobs[*lookupJob]
 	maxCols := tcmBytes(e.rank) / copyTilesInTCM / e.o.dtype().Size()
@@ -163,11 +163,11 @@ func (l *lookupJob) run(t *tl.PE) {
 	nothing.Free()
 }
 
-// Backward adds the gradient of the table to WeightGrad, given the ids of Forward and the
-// gradient dy of its result. For each token of the rank it adds the rows of dy at the
-// positions of the token's id to the row of the token, in f32, and rounds once. Rows of
-// other tokens do not change. With SequenceParallel dy is the rank's rows, and the ranks
-// gather all rows first.
+// Backward adds the gradient of the table to WeightGrad. ids are those of Forward, and dy
+// is the gradient of Forward's result. For each token that the rank has, Backward adds the
+// rows of dy at the positions where ids has the token to the token's row of WeightGrad. It
+// adds in f32 and rounds once. Rows of tokens that do not occur in ids do not change. With
+// SequenceParallel dy has only the rank's rows, and the ranks gather all rows first.
 func (e *VocabParallelEmbedding) Backward(ids []int, dy *torch.Tensor) error {
 	rows, err := e.resultRows(ids)
 	if err != nil {
@@ -199,14 +199,16 @@ func (e *VocabParallelEmbedding) ZeroGrad() error {
 	return list.free()
 }
 
-// rowSum adds rows of dy to a row of the gradient, in a range of columns, on one PE.
+// rowSum is the work of one PE for one row of the gradient: it adds rows of dy to the row,
+// in a range of columns.
 type rowSum struct {
 	cols int
 	to   tl.Ptr
 	from []tl.Ptr
 }
 
-// accumulate adds the rows of dy to WeightGrad. Each PE updates the shards that it holds.
+// accumulate adds each row of dy to the row of WeightGrad that belongs to the same position
+// of ids. Each PE updates the shards that it holds.
 func (e *VocabParallelEmbedding) accumulate(dy stack, ids []int) error {
 	positions := map[int][]int{} // by row of the rank's table
 	for i, id := range ids {

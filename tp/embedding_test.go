@@ -14,8 +14,8 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// TestEmbedding checks that rows of the table arrive bit for bit, including -0, in several
-// placements: all rows on every rank, or each rank's share.
+// TestEmbedding checks that Forward returns rows of the table bit for bit, including -0, in
+// several placements. The result has all rows on every rank, or each rank's share.
 func TestEmbedding(t *testing.T) {
 	const world, vocab, hidden = 4, 24, 13
 	table := make([]float32, vocab*hidden)
@@ -63,9 +63,9 @@ func TestEmbedding(t *testing.T) {
 	}
 }
 
-// TestEmbeddingBackward checks that the gradient of the table is the sum of the rows of
-// each token, and twice that after two calls, in several placements. The row of a token
-// that does not occur must be zero.
+// TestEmbeddingBackward checks that the gradient of a token's row is the sum of the rows of
+// dy for that token, and twice that sum after two calls, in several placements. The row of
+// a token that does not occur must be zero.
 func TestEmbeddingBackward(t *testing.T) {
 	const world, vocab, hidden = 8, 24, 13
 	ids := []int{5, 0, 23, 5, 11, 12, 6, 18, 5, 5, 23, 2, 9, 5, 17, 17}
@@ -113,8 +113,8 @@ func TestEmbeddingBackward(t *testing.T) {
 	}
 }
 
-// TestEmbeddingBackwardDetectsErrors checks that a gradient in which a row is missing or
-// counted twice is detected.
+// TestEmbeddingBackwardDetectsErrors checks that the comparison of TestEmbeddingBackward
+// fails for a gradient in which a row is missing or counted twice.
 func TestEmbeddingBackwardDetectsErrors(t *testing.T) {
 	const vocab, hidden = 8, 13
 	ids, values := []int{5, 0, 3, 5, 7, 5}, random(6*hidden, 3)
@@ -136,7 +136,8 @@ func TestEmbeddingBackwardDetectsErrors(t *testing.T) {
 	}
 }
 
-// TestEmbeddingLongRows looks up rows that are longer than a tile, over eight ranks.
+// TestEmbeddingLongRows checks Forward for rows that are longer than a tile, on eight
+// ranks.
 func TestEmbeddingLongRows(t *testing.T) {
 	const world, hidden = 8, 40_000
 	table := make([]float32, world*hidden)
@@ -161,6 +162,7 @@ func TestEmbeddingLongRows(t *testing.T) {
 	}
 }
 
+// TestEmbeddingMisuse checks the errors of VocabParallelEmbedding for wrong arguments.
 func TestEmbeddingMisuse(t *testing.T) {
 	const before = "torch: VocabParallelEmbedding wte: model parallel is not initialised: call tp.InitializeModelParallel first"
 	r := newSystem(t, 2)
@@ -193,8 +195,8 @@ func TestEmbeddingMisuse(t *testing.T) {
 	})
 }
 
-// BenchmarkEmbedding measures the host's work and the simulation of looking up 512 tokens
-// over the two SIPs of the default system.
+// BenchmarkEmbedding measures how long it takes to simulate the lookup of 512 tokens over
+// the two SIPs of the default system, including the work of the host API.
 func BenchmarkEmbedding(b *testing.B) {
 	c, err := torch.New(context.Background(), torch.Options{NoData: true})
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 
 const ranks, tokens, hidden, ffn = 2, 4, 64, 256
 
-// wave returns n numbers between -scale and scale.
+// wave returns n numbers between -scale and scale: a sine wave.
 func wave(n int, scale float64) []float32 {
 	x := make([]float32, n)
 	for i := range x {
@@ -22,7 +22,8 @@ func wave(n int, scale float64) []float32 {
 	return x
 }
 
-// mlp runs a rank's part of two layers.
+// mlp runs a rank's part of an MLP (a column-parallel layer, GELU and a row-parallel
+// layer), and prints an element of the result.
 func mlp(r *torch.Rank) error {
 	r.SetDevice(r.Rank())
 	torch.OK(dist.InitProcessGroup(r, "ahbm"))
@@ -42,7 +43,8 @@ func mlp(r *torch.Rank) error {
 	return dist.DestroyProcessGroup(r)
 }
 
-// step computes a rank's part of the gradients of two layers.
+// step runs a column-parallel and a row-parallel layer forward and backward on a rank, and
+// prints an element of each gradient.
 func step(r *torch.Rank) error {
 	r.SetDevice(r.Rank())
 	torch.OK(dist.InitProcessGroup(r, "ahbm"))

@@ -11,7 +11,7 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// exchange is one run of a mapping on a rank of a group.
+// exchange is one call of Forward or Backward of a mapping, on one rank of a group.
 type exchange struct {
 	r     *torch.Rank
 	who   string // name of the launches
@@ -21,10 +21,12 @@ type exchange struct {
 	temporaries stack // tensors that run frees
 }
 
-// mapFunc is one direction of a mapping over a group of several ranks.
+// mapFunc is one direction of a mapping over a group of at least two ranks: Forward or
+// Backward.
 type mapFunc func(p *exchange, x *torch.Tensor) (*torch.Tensor, error)
 
-// run applies one direction of a mapping to x and frees the temporaries.
+// run applies `do`, one direction of a mapping, to x and returns the result. It then frees
+// the temporaries.
 func (p *exchange) run(do mapFunc, x *torch.Tensor) (*torch.Tensor, error) {
 	y, err := do(p, x)
 	if err = errors.Join(err, p.temporaries.free()); y == x {
@@ -33,15 +35,15 @@ func (p *exchange) run(do mapFunc, x *torch.Tensor) (*torch.Tensor, error) {
 	return freeOnError(y, err)
 }
 
-// identity returns x itself.
+// identity is the mapFunc that returns x itself.
 func identity(_ *exchange, x *torch.Tensor) (*torch.Tensor, error) { return x, nil }
 
-// allReduce replaces x with the sum over all ranks.
+// allReduce is the mapFunc that replaces x with the sum over all ranks, and returns x.
 func allReduce(p *exchange, x *torch.Tensor) (*torch.Tensor, error) {
 	return x, dist.AllReduce(p.r, x, dist.SUM, p.group)
 }
 
-// split returns a mapFunc that returns the rank's own part along an axis.
+// split returns a mapFunc that returns the rank's own part of x along axis a.
 func split(a axis) mapFunc {
 	return func(p *exchange, x *torch.Tensor) (*torch.Tensor, error) {
 		parts, err := p.evenParts(a, x)
@@ -56,7 +58,7 @@ func split(a axis) mapFunc {
 	}
 }
 
-// gather returns a mapFunc that joins the tensors of all ranks along an axis.
+// gather returns a mapFunc that joins the tensors x of all ranks along axis a.
 func gather(a axis) mapFunc {
 	return func(p *exchange, x *torch.Tensor) (*torch.Tensor, error) {
 		extent, in := a.extent(x), stack{x}
@@ -75,8 +77,8 @@ func gather(a axis) mapFunc {
 	}
 }
 
-// reduceScatter returns a mapFunc that returns the rank's part, along an axis, of the sum
-// over all ranks.
+// reduceScatter returns a mapFunc that sums x over all ranks and returns the rank's part of
+// the sum along axis a.
 func reduceScatter(a axis) mapFunc {
 	return func(p *exchange, x *torch.Tensor) (*torch.Tensor, error) {
 		parts, err := p.evenParts(a, x)
@@ -95,9 +97,9 @@ func reduceScatter(a axis) mapFunc {
 	}
 }
 
-// allToAll returns a mapFunc that divides a tensor along the axis cut, sends a part to each
-// rank, and joins the received parts along the axis join. in and out are the sizes of the
-// parts; if both are nil, the parts are even.
+// allToAll returns a mapFunc that divides a tensor along the axis cut, sends one part to
+// each rank, and joins the received parts along the axis join. in and out are the sizes of
+// the parts that are sent and received. If both are nil, the parts are equal.
 func allToAll(cut, join axis, in, out []int) mapFunc {
 	return func(p *exchange, x *torch.Tensor) (*torch.Tensor, error) {
 		send, receive, err := p.partSizes(cut, x, in, out)
@@ -119,7 +121,8 @@ func allToAll(cut, join axis, in, out []int) mapFunc {
 	}
 }
 
-// freeOnError returns x and err. If err is not nil, it frees x and returns nil instead.
+// freeOnError returns x and err if err is nil. Otherwise it frees x and returns nil and
+// err.
 func freeOnError(x *torch.Tensor, err error) (*torch.Tensor, error) {
 	if err != nil && x != nil {
 		return nil, errors.Join(err, x.Free())
@@ -127,7 +130,7 @@ func freeOnError(x *torch.Tensor, err error) (*torch.Tensor, error) {
 	return x, err
 }
 
-// wrapResult does the same as freeOnError, and adds the name who to the error.
+// wrapResult does the same as freeOnError, and puts the name who in front of the error.
 func wrapResult(who string, x *torch.Tensor, err error) (*torch.Tensor, error) {
 	if x, err = freeOnError(x, err); err != nil {
 		return nil, fmt.Errorf("%s: %w", who, err)
@@ -150,7 +153,7 @@ type corner struct {
 	row, col int
 }
 
-// tileCopy is a tile that a kernel copies.
+// tileCopy is one tile that a kernel copies, with its source and destination.
 type tileCopy struct {
 	from, to tl.Ptr
 	shape    tl.Shape
@@ -162,8 +165,8 @@ func (c tileCopy) run(t *tl.PE) { t.Store(c.to, t.Load(c.from, c.shape, c.from.D
 // flight at once, because a load does not wait for earlier stores.
 const copyTilesInTCM = 64
 
-// copyMatrix copies a matrix to another one with the same extents and dtype, in one launch.
-// Each PE copies to the shards of the destination that it holds.
+// copyMatrix copies the matrix `from` to the matrix `to`, which has the same extents and
+// dtype, in one launch. Each PE copies to the shards of the destination that it holds.
 func copyMatrix(r *torch.Rank, name string, from, to blockMatrix) error {
 	tileBytes := tcmBytes(r) / copyTilesInTCM
 	var tiles jobs[tileCopy]
@@ -181,8 +184,8 @@ func copyMatrix(r *torch.Rank, name string, from, to blockMatrix) error {
 	return tiles.launch(r, name, slices.Concat(from, to).tensors()...)
 }
 
-// splitCopy divides the copy of a piece into tiles of at most elems elements. A tile has
-// whole rows or, if a row is longer than that, a part of a row.
+// splitCopy divides the copy of piece p to the address `to` into tiles of at most elems
+// elements. A tile has whole rows or, if a row is longer than elems, a part of one row.
 func splitCopy(p torch.Piece, to tl.Ptr, elems int) (list []tileCopy) {
 	cols := min(p.Cols, elems)
 	rows := min(p.Rows, elems/cols)

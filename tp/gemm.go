@@ -33,10 +33,10 @@ type factor struct {
 	transposed bool
 }
 
-// factor returns the matrix as an operand.
+// factor returns the matrix m as an operand of a product.
 func (m blockMatrix) factor() factor { return factor{m, false} }
 
-// transpose returns the transpose of the matrix as an operand.
+// transpose returns the transpose of the matrix m as an operand of a product.
 func (m blockMatrix) transpose() factor { return factor{m, true} }
 
 // extents returns the rows and columns of the operand.
@@ -48,9 +48,9 @@ func (f factor) extents() (rows, cols int) {
 	return rows, cols
 }
 
-// pieces returns the pieces from which a kernel on a PE reads a box, in coordinates of the
-// operand. For a transposed operand the strides are exchanged, so that pointers move in
-// these coordinates, too.
+// pieces returns the pieces of memory from which a kernel on PE pe reads a box, in
+// coordinates of the operand. For a transposed operand the strides are exchanged, so that
+// pointers move in the operand's coordinates, too.
 func (f factor) pieces(row, col, rows, cols, pe int) []torch.Piece {
 	if !f.transposed {
 		return f.blockMatrix.pieces(row, col, rows, cols, pe)
@@ -64,8 +64,8 @@ func (f factor) pieces(row, col, rows, cols, pe int) []torch.Piece {
 	return list
 }
 
-// load issues the load of a tile at a pointer from pieces. The tile is not transposed: it
-// has the layout of the memory.
+// load issues the load of a tile of rows × cols elements of the operand, at a pointer that
+// pieces returned. The tile is not transposed: it has the layout of the memory.
 func (f factor) load(t *tl.PE, p tl.Ptr, rows, cols int) tl.Tile {
 	if f.transposed {
 		p.Stride[0], p.Stride[1] = p.Stride[1], p.Stride[0]
@@ -74,8 +74,9 @@ func (f factor) load(t *tl.PE, p tl.Ptr, rows, cols int) tl.Tile {
 	return t.Load(p, tl.Shape{rows, cols}, p.DType).Pin()
 }
 
-// tiles returns the number of tiles of the operand in TCM at a time: one for each stage
-// and, if transposed, the transposes of the current and the next tile.
+// tiles returns the number of tiles of the operand that are in TCM at a time: one for each
+// pipeline stage and, if the operand is transposed, the transposes of the current and the
+// next tile.
 func (f factor) tiles() int {
 	if f.transposed {
 		return stages + 2
@@ -95,8 +96,8 @@ func (p *product) extents() (rows, cols, k int) {
 // dtype returns the dtype of the operands.
 func (p *product) dtype() torch.DType { return p.w.blockMatrix[0].from.x.DType() }
 
-// launch runs the product. grid, the placement of a weight, determines the boxes of the
-// PEs.
+// launch runs the product on all PEs of the device. grid is the placement of a weight; it
+// determines which box of the result each PE computes.
 func (p *product) launch(r *torch.Rank, name string, grid torch.DPPolicy) error {
 	var plans jobs[*plan]
 	rows, cols, _ := p.extents()
@@ -116,8 +117,8 @@ func (p *product) launch(r *torch.Rank, name string, grid torch.DPPolicy) error 
 	return err
 }
 
-// prepareReuse chooses where PEs that need their rows of x several times keep them: in half
-// of tcm bytes of TCM, or in localX.
+// prepareReuse chooses where PEs that need their rows of x several times keep these rows:
+// in half of tcm bytes of TCM if they fit, and otherwise in the new tensor localX.
 func (p *product) prepareReuse(r *torch.Rank, grid torch.DPPolicy, work []box, tcm int) (err error) {
 	most := 0
 	rows, _, k := p.extents()
@@ -141,7 +142,7 @@ func (p *product) tensors() []*torch.Tensor {
 }
 
 // planRun computes the blocks of a plan on a PE, one term at a time, so that a collective
-// can overlap with it.
+// can run in between.
 type planRun struct {
 	t     *tl.PE
 	plan  *plan
@@ -160,17 +161,17 @@ type operands struct {
 	transposed bool // tiles of transposed factors have been transposed
 }
 
-// run computes all blocks of the plan.
+// run computes all blocks of the plan on a PE.
 func (p *plan) run(t *tl.PE) {
 	for s := (&planRun{t: t, plan: p, keptX: map[tl.Ptr]tl.Tile{}}); s.next(); {
 	}
 }
 
-// next issues the next term and reports whether there was one. Operands are loaded a few
-// terms ahead. Terms are added to two sums alternately: the operands of a term are fetched
-// while the engine computes a term of the other sum, and no term waits until the previous
-// one is stored. Tiles are pinned until their last use and then freed at once, so that the
-// product and other work on the PE do not evict each other's tiles.
+// next issues the commands of the next term and reports whether there was one. Operands are
+// loaded a few terms ahead. Terms are added to two sums alternately. So the operands of a
+// term are fetched while the engine computes a term of the other sum, and no term waits
+// until the previous one is stored. Tiles are pinned until their last use and then freed at
+// once, so that the product and other work on the PE do not evict each other's tiles.
 func (s *planRun) next() bool {
 	if s.block == len(s.plan.blocks) {
 		return false
@@ -202,7 +203,8 @@ func (s *planRun) next() bool {
 	return true
 }
 
-// loadNext issues the loads of the next operands and reports whether there were any.
+// loadNext issues the loads of the operands of the next term, and reports whether there was
+// such a term.
 func (s *planRun) loadNext() bool {
 	at := &s.nextLoad
 	if at[0] == len(s.plan.blocks) {
@@ -232,7 +234,8 @@ func (s *planRun) loadNext() bool {
 	return true
 }
 
-// transpose transposes the tiles of transposed factors, unless it has done so before.
+// transpose transposes the tiles of o that belong to transposed factors, unless it has done
+// so before.
 func (s *planRun) transpose(o *operands) {
 	if o.transposed {
 		return
@@ -249,8 +252,8 @@ func (s *planRun) transpose(o *operands) {
 	replace(s.plan.w, &o.w)
 }
 
-// storeBlock adds the two sums and the addend, converts the result, and stores every copy
-// of the block.
+// storeBlock adds the two sums of block b and its addend, converts the result, and stores
+// it in every copy of the block.
 func (s *planRun) storeBlock(b *block) {
 	out := s.sums[0]
 	replaceOut := func(next tl.Tile) {

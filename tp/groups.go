@@ -35,8 +35,9 @@ const (
 	numKinds
 )
 
-// kinds lists the name and the dimensions of each kind, and whether it is for experts. If
-// only some of the ranks along the dimensions are members, members returns them.
+// kinds lists, for each kind of group, its name, its dimensions, and whether it is for
+// experts. If only some of the ranks along the dimensions are members, the function members
+// returns these ranks.
 var kinds = [numKinds]struct {
 	name, dims string
 	experts    bool
@@ -60,14 +61,15 @@ var kinds = [numKinds]struct {
 	ExpertTensorModelPipeline: {name: "ExpertTensorModelPipeline", dims: "tp-ep-pp", experts: true},
 }
 
-// String returns the name of the constant, such as "TensorData".
+// String returns the name of the kind's constant, such as "TensorData".
 func (k Kind) String() string { return kinds[k].name }
 
-// firstStage returns the first stage of a pipeline, which has the position embedding.
+// firstStage returns the ranks of a pipeline that have the position embedding: the first
+// stage.
 func firstStage(stages []int) []int { return stages[:1] }
 
-// firstAndLastStage returns the stages that have the word embedding: input and output share
-// its weights.
+// firstAndLastStage returns the ranks of a pipeline that have the word embedding: the first
+// and the last stage. Input and output share the weights of the embedding.
 func firstAndLastStage(stages []int) []int {
 	return slices.Compact([]int{stages[0], stages[len(stages)-1]})
 }
@@ -78,13 +80,14 @@ type division struct {
 	order                                    string
 }
 
-// grouping holds the groups of a division. Several kinds may share a group.
+// grouping holds all groups that a division creates. Several kinds may share a group.
 type grouping struct {
 	distinct [][]int         // the ranks of each group
 	groupOf  [numKinds][]int // by kind and rank of the world: index of the rank's group in distinct
 }
 
-// groups computes the groups of a division. A size of 0 means 1.
+// groups computes the groups that the division creates, or returns an error if its sizes do
+// not fit the world. A size of 0 means 1.
 func (d division) groups() (*grouping, error) {
 	for _, n := range []*int{&d.tensor, &d.pipeline, &d.context, &d.expert} {
 		if *n < 0 {
@@ -137,8 +140,8 @@ func (d division) groups() (*grouping, error) {
 	return g, nil
 }
 
-// lastDivision caches the last division of a context with its groups, because every rank
-// asks for the same division.
+// lastDivision is a cache of one entry per context: the last division, with its groups. All
+// ranks ask for the same division.
 type lastDivision struct {
 	division
 	*grouping
@@ -184,7 +187,8 @@ func InitializeModelParallel(r *torch.Rank, tensor, pipeline, context, expert in
 	return nil
 }
 
-// ModelParallelIsInitialized reports whether the calling rank has its groups.
+// ModelParallelIsInitialized reports whether the calling rank has called
+// InitializeModelParallel, and has not removed the groups since.
 func ModelParallelIsInitialized(r *torch.Rank) bool {
 	return torch.Local[state](r)[Tensor] != nil
 }
@@ -192,14 +196,15 @@ func ModelParallelIsInitialized(r *torch.Rank) bool {
 // DestroyModelParallel removes the groups of the calling rank.
 func DestroyModelParallel(r *torch.Rank) { *torch.Local[state](r) = state{} }
 
-// Group returns the rank's group of a kind. Every rank has one. The Embedding group of a
-// pipeline has only the first and the last stage as members, and the PositionEmbedding
+// Group returns the rank's group of kind k. Every rank gets a group. The Embedding group of
+// a pipeline has only the first and the last stage as members, and the PositionEmbedding
 // group only the first stage. A rank of another stage gets the group of its pipeline
 // without being a member: the group's Rank is -1, and its collectives return an error on
 // this rank. Before InitializeModelParallel, Group panics with a *torch.Error.
 func Group(r *torch.Rank, k Kind) *dist.Group { return groupFor("Group", r, k) }
 
-// groupFor does the same as Group. who is the caller's name in the panic.
+// groupFor returns the rank's group of kind k, as Group does. who is the caller's name in
+// the panic.
 func groupFor(who string, r *torch.Rank, k Kind) *dist.Group {
 	g := torch.Local[state](r)[k]
 	if g == nil {
@@ -208,8 +213,9 @@ func groupFor(who string, r *torch.Rank, k Kind) *dist.Group {
 	return g
 }
 
-// requireSameGroup panics unless g, the group of a layer, is still the tensor parallel
-// group of its rank. The layer's part of the weights fits no other group.
+// requireSameGroup panics unless g, the group for which a layer was created, is still the
+// tensor parallel group of rank r. The layer's part of the weights fits no other group. who
+// is the layer's name in the panic.
 func requireSameGroup(who string, r *torch.Rank, g *dist.Group) {
 	if groupFor(who, r, Tensor) != g {
 		panic(&torch.Error{Op: who, Err: errors.New("it was made for groups that no longer exist: create it again after InitializeModelParallel")})

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// groups returns the groups of a kind in the order of their first ranks.
+// groups returns all groups of kind k, sorted by their first ranks.
 func (g *grouping) groups(k Kind) (list [][]int) {
 	known := map[int]bool{}
 	for _, i := range g.groupOf[k] {
@@ -22,6 +22,7 @@ func (g *grouping) groups(k Kind) (list [][]int) {
 	return list
 }
 
+// TestGroupsOfEachKind checks the groups of each kind for worlds of different sizes.
 func TestGroupsOfEachKind(t *testing.T) {
 	type want map[Kind]string
 	for _, c := range []struct {
@@ -63,7 +64,7 @@ func TestGroupsOfEachKind(t *testing.T) {
 }
 
 // TestEveryRankIsInOneGroupOfEachKind checks that every rank is in exactly one group of
-// each kind. Some ranks are in no embedding group.
+// each kind, except that some ranks are in no embedding group.
 func TestEveryRankIsInOneGroupOfEachKind(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := func(name string) int { return rapid.IntRange(1, 3).Draw(t, name) }
@@ -85,6 +86,8 @@ func TestEveryRankIsInOneGroupOfEachKind(t *testing.T) {
 	})
 }
 
+// TestInvalidSizes checks the errors for sizes and orders that do not fit a world of 8
+// ranks.
 func TestInvalidSizes(t *testing.T) {
 	for _, c := range []struct {
 		tensor, pipeline, context, expert int
@@ -107,7 +110,8 @@ func TestInvalidSizes(t *testing.T) {
 	}
 }
 
-// TestKindsAreDocumented checks that the documentation has an expression for each kind.
+// TestKindsAreDocumented checks that the documentation mentions the expression for each
+// kind of group.
 func TestKindsAreDocumented(t *testing.T) {
 	page, err := os.ReadFile("../docs/write/tp.md")
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 func TestMain(m *testing.M) { os.Exit(rapidtest.Main(m)) }
 
 // newSystem creates a context with the given number of SIPs. Each SIP has 2 cubes of 2 PEs,
-// unless sets says otherwise. The test fails if its run has a race.
+// unless sets says otherwise. The test fails if the context detects a race.
 func newSystem(t testing.TB, sips int, sets ...string) *torch.Rank {
 	t.Helper()
 	if sets == nil {
@@ -36,7 +36,8 @@ func newSystem(t testing.TB, sips int, sets ...string) *torch.Rank {
 	return r
 }
 
-// newContext creates a context with the given number of SIPs that detects races.
+// newContext creates a context with the given number of SIPs and the settings sets, and
+// returns its first rank. The context detects races.
 func newContext(t rapid.TB, sips int, sets []string) *torch.Rank {
 	t.Helper()
 	spec, err := topology.Load(context.Background(), "ring6", append(sets, fmt.Sprintf("system.sips.count=%d", sips))...)
@@ -55,7 +56,7 @@ func newContext(t rapid.TB, sips int, sets []string) *torch.Rank {
 	return r
 }
 
-// usedHBM returns the number of bytes of HBM that tensors take.
+// usedHBM returns the number of bytes of HBM that tensors occupy on the system of r.
 func usedHBM(r *torch.Rank) (n memory.Bytes) {
 	for _, pe := range r.AllPEs() {
 		p := hosted.Scheduler(r.Context).Machine.PE(machine.PEID(pe))
@@ -64,7 +65,8 @@ func usedHBM(r *torch.Rank) (n memory.Bytes) {
 	return n
 }
 
-// spawn runs a worker on each SIP, with process groups and the given tensor parallel size.
+// spawn runs the worker `run` on each SIP, after it has created the process groups with the
+// given tensor parallel size.
 func spawn(t testing.TB, r *torch.Rank, sips, tensor int, run func(r *torch.Rank) error) {
 	t.Helper()
 	err := r.Spawn(func(r *torch.Rank) error {

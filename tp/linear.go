@@ -37,8 +37,8 @@ type Linear struct {
 }
 
 // newLinear creates the tensors of a rank's part of a layer. columns lists, for each tensor
-// of the weight, its columns of the whole weight. All tensors have the given number of
-// rows. The bias has the columns biasColumns.
+// of the weight, which columns of the whole weight the tensor has. All tensors have the
+// given number of rows. The bias has the columns biasColumns of the whole bias.
 func newLinear(r *torch.Rank, g *dist.Group, name string, o Options, rows int, columns [][]int, biasColumns []int) (l Linear, err error) {
 	l = Linear{Name: name, rank: r, group: g, o: o, rows: rows, columns: columns, biasColumns: biasColumns}
 	if err := o.check(); err != nil {
@@ -49,8 +49,8 @@ func newLinear(r *torch.Rank, g *dist.Group, name string, o Options, rows int, c
 	return l, err
 }
 
-// newParameters creates tensors of zeros with the shapes of the weight and the bias. The
-// bias is nil without Options.Bias.
+// newParameters creates tensors of zeros with the shapes of the weight and the bias, and
+// with the given dtype and placements. bias is nil without Options.Bias.
 func (l *Linear) newParameters(dtype torch.DType, onWeight, onBias torch.DPPolicy) (weight []*torch.Tensor, bias *torch.Tensor, err error) {
 	weight, err = newStack(len(l.columns), func(i int) (*torch.Tensor, error) {
 		return l.rank.Zeros(dtype, torch.Shape{l.rows, len(l.columns[i])}, onWeight)
@@ -121,7 +121,8 @@ func (l *Linear) Free() error {
 }
 
 // check returns an error unless x has the given number of columns and the dtype of the
-// layer. It panics if the layer was created for other groups.
+// layer. It panics if InitializeModelParallel has created different groups since the layer
+// was created.
 func (l *Linear) check(x *torch.Tensor, cols int) error {
 	requireSameGroup(l.Name, l.rank, l.group)
 	shape := x.Shape()
@@ -131,8 +132,8 @@ func (l *Linear) check(x *torch.Tensor, cols int) error {
 	return nil
 }
 
-// forwardResult returns the results of Forward: y, the bias if Forward has skipped it, and
-// the error with the name of the layer.
+// forwardResult returns the three results of Forward: y, the bias if Forward did not add
+// it, and err with the name of the layer.
 func (l *Linear) forwardResult(y *torch.Tensor, err error) (_, bias *torch.Tensor, _ error) {
 	if y, err = wrapResult(l.Name, y, err); err == nil && l.o.SkipBiasAdd {
 		bias = l.Bias
@@ -140,7 +141,7 @@ func (l *Linear) forwardResult(y *torch.Tensor, err error) (_, bias *torch.Tenso
 	return y, bias, err
 }
 
-// biasToAdd returns the bias that Forward adds, or nil for none.
+// biasToAdd returns the bias if Forward adds it, and nil otherwise.
 func (l *Linear) biasToAdd() *torch.Tensor {
 	if l.o.SkipBiasAdd {
 		return nil
@@ -153,9 +154,10 @@ func (l *Linear) newTensor(shape torch.Shape, on torch.DPPolicy) (*torch.Tensor,
 	return l.rank.Empty(l.o.dtype(), shape, on)
 }
 
-// gatherRows returns x or, with SequenceParallel, the rows of all ranks, one tensor with
-// the placement of x for each rank. If the cubes compute different tokens, gatherRows then
-// copies the rows to the cubes that compute them, because all PEs of a cube read them.
+// gatherRows returns the input rows of all ranks. Without SequenceParallel that is x
+// itself. With SequenceParallel it is one tensor with the placement of x for each rank. If
+// the cubes compute different tokens, gatherRows then copies the rows to the cubes that
+// compute them, because all PEs of a cube read these rows.
 func (l *Linear) gatherRows(x *torch.Tensor) (stack, error) {
 	if !l.o.SequenceParallel || l.group.Size() == 1 {
 		return stack{x}, nil
@@ -174,10 +176,12 @@ func (l *Linear) gatherRows(x *torch.Tensor) (stack, error) {
 }
 
 // reduceAddends calls fill, which computes the rank's addend, and returns the sum of the
-// addends of all ranks or, with scatter, the rank's rows of the sum. The order in which an
-// all-reduce adds may depend on where an element is stored. Therefore, if a tensor with
-// three axes has other shards than the matrix of its rows, the matrix is reduced and then
-// copied: the bits do not depend on the number of axes.
+// addends of all ranks. With scatter it returns only the rank's rows of the sum.
+//
+// The order in which an all-reduce adds may depend on where an element is stored. A tensor
+// with three axes may be divided into different shards than the matrix of its rows. In that
+// case the matrix is reduced and then copied to the tensor. So the bits of the result do
+// not depend on the number of axes.
 func (l *Linear) reduceAddends(shape torch.Shape, on torch.DPPolicy, scatter bool, fill func(addend stack) error) (*torch.Tensor, error) {
 	y, err := l.newTensor(shape, on)
 	if err != nil {
@@ -197,10 +201,11 @@ func (l *Linear) reduceAddends(shape torch.Shape, on torch.DPPolicy, scatter boo
 	return freeOnError(y, errors.Join(err, matrix.Free()))
 }
 
-// multiply computes a product into the rank's addend, which has a tensor for the rows of
-// each rank or one for all rows. If the cubes compute different tokens, each tensor holds
-// only a few rows of many cubes, and a product divided like that would compute few rows at
-// a time. In this case multiply computes one tensor and copies it to the addend.
+// multiply computes product p into the rank's addend. The addend has one tensor for the
+// rows of each rank, or one tensor for all rows. If the cubes compute different tokens, the
+// tensor of one rank has only a few rows on each of many cubes, and a product divided like
+// that would compute few rows at a time. In this case multiply computes all rows as one
+// tensor and copies it to the addend.
 func (l *Linear) multiply(name string, p product, addend stack) error {
 	grid := l.o.grid()
 	if len(addend) == 1 || grid.Cube != torch.RowWise {

@@ -7,7 +7,8 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// integers returns n small integers, so that sums of products are exact in f32.
+// integers returns n integers for a seed. They are so small that sums of products are exact
+// in f32.
 func integers(n, seed int) []float32 {
 	list := make([]float32, n)
 	for i := range list {
@@ -16,7 +17,8 @@ func integers(n, seed int) []float32 {
 	return list
 }
 
-// multiply returns a·b + bias, exact for integers.
+// multiply returns a·b + bias for an m × k matrix a and a k × n matrix b. It is exact for
+// integers.
 func multiply(a, b, bias []float32, m, k, n int) []float32 {
 	c := make([]float32, m*n)
 	for i := range m {
@@ -32,7 +34,7 @@ func multiply(a, b, bias []float32, m, k, n int) []float32 {
 	return c
 }
 
-// boxElements returns the elements of a box of a matrix with width columns.
+// boxElements returns the elements of a box of matrix a, which has width columns.
 func boxElements(a []float32, width, row, col, rows, cols int) (list []float32) {
 	for i := range rows {
 		list = append(list, a[(row+i)*width+col:(row+i)*width+col+cols]...)
@@ -40,8 +42,8 @@ func boxElements(a []float32, width, row, col, rows, cols int) (list []float32) 
 	return list
 }
 
-// TestLinear runs both layers with every option on 4 ranks, with tp of 1, 2 and 4. The
-// operands are integers, and the results must be exact.
+// TestLinear runs both linear layers with every option on 4 ranks, with tensor parallel
+// sizes of 1, 2 and 4. The operands are integers, and the results must be exact.
 func TestLinear(t *testing.T) {
 	const m, k, n = 12, 20, 24
 	x, w, bias := integers(m*k, 3), integers(k*n, 5), integers(n, 7)
@@ -125,7 +127,8 @@ func TestLinear(t *testing.T) {
 	}
 }
 
-// TestExtents checks the extents of layers: of the whole layer and of each of 4 ranks.
+// TestExtents checks the numbers of features that a layer reports: of the whole layer, and
+// of the part of each of 4 ranks.
 func TestExtents(t *testing.T) {
 	spawn(t, newSystem(t, 4), 4, 4, func(r *torch.Rank) error {
 		rank := r.Rank()
@@ -154,7 +157,7 @@ func TestExtents(t *testing.T) {
 	})
 }
 
-// requireChecks fails the test if a check of the context failed, or if there was none.
+// requireChecks fails the test if a check of the context failed, or if there was no check.
 func requireChecks(t *testing.T, r *torch.Rank) {
 	t.Helper()
 	if len(r.Checks()) == 0 {

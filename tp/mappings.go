@@ -90,16 +90,19 @@ func AllToAll(group *dist.Group, outputSplits, inputSplits []int) Mapping {
 	}
 }
 
-// Forward maps values.
+// Forward applies the mapping to the values x. Mapping says which tensor it returns.
 func (m Mapping) Forward(r *torch.Rank, x *torch.Tensor) (*torch.Tensor, error) {
 	return m.run(r, m.Name, m.forward, x)
 }
 
-// Backward maps gradients.
+// Backward applies the mapping to x, the gradient of Forward's result, and returns the
+// gradient of Forward's input.
 func (m Mapping) Backward(r *torch.Rank, x *torch.Tensor) (*torch.Tensor, error) {
 	return m.run(r, m.Name+" backward", m.backward, x)
 }
 
+// run applies `do`, one direction of the mapping, to x. In a group of one rank it returns x
+// itself. who is the name of the mapping and the direction in errors.
 func (m Mapping) run(r *torch.Rank, who string, do mapFunc, x *torch.Tensor) (*torch.Tensor, error) {
 	p := &exchange{r: r, who: who, group: cmp.Or(m.group, groupFor(who, r, Tensor)), on: Spread}
 	switch {

@@ -14,8 +14,7 @@ import (
 // matrix holds the values of a tensor on the host, as rows.
 type matrix [][]int
 
-// numberedMatrix returns a matrix in which each element encodes the rank, the row and the
-// column.
+// numberedMatrix returns a matrix in which each element encodes its rank, row and column.
 func numberedMatrix(rank, rows, cols int) matrix {
 	m := make(matrix, rows)
 	for i := range m {
@@ -36,7 +35,8 @@ func (m matrix) transposed() matrix {
 	return t
 }
 
-// reference computes the expected result of rank me from the inputs of all ranks.
+// reference is a function that computes the expected result of rank me from the inputs of
+// all ranks.
 type reference func(all []matrix, me int) matrix
 
 func same(all []matrix, me int) matrix { return all[me] }
@@ -65,7 +65,8 @@ func ownRowsOfSum(all []matrix, me int) matrix {
 	return ownRows(slices.Repeat([]matrix{sum(all, me)}, len(all)), me)
 }
 
-// ownRowsOfEach is the reference for an all-to-all.
+// ownRowsOfEach is the reference for an all-to-all of rows: the result has the rows that
+// each rank sends to rank me.
 func ownRowsOfEach(all []matrix, me int) (m matrix) {
 	for _, from := range all {
 		m = append(m, ownRows(slices.Repeat([]matrix{from}, len(all)), me)...)
@@ -73,7 +74,7 @@ func ownRowsOfEach(all []matrix, me int) (m matrix) {
 	return m
 }
 
-// byColumns returns the reference for columns instead of rows.
+// byColumns returns the reference that does for columns what ref does for rows.
 func byColumns(ref reference) reference {
 	return func(all []matrix, me int) matrix {
 		var transposed []matrix
@@ -84,8 +85,8 @@ func byColumns(ref reference) reference {
 	}
 }
 
-// rowsToColumns is the reference for sending rows and joining the received parts by
-// columns.
+// rowsToColumns is the reference for an all-to-all that sends parts of the rows and joins
+// the received parts by columns.
 func rowsToColumns(all []matrix, me int) matrix {
 	var parts []matrix
 	for _, from := range all {
@@ -94,11 +95,11 @@ func rowsToColumns(all []matrix, me int) matrix {
 	return allRows(parts, me).transposed()
 }
 
-// flat returns the elements in row-major order.
+// flat returns the elements of the matrix in row-major order.
 func (m matrix) flat() []int { return slices.Concat(m...) }
 
-// TestMappings checks both directions of every mapping, in several tensor parallel groups
-// at once. Columns and rows are ragged over cubes and PEs.
+// TestMappings checks Forward and Backward of every mapping, in several tensor parallel
+// groups at once. Columns and rows do not divide evenly over cubes and PEs.
 func TestMappings(t *testing.T) {
 	cases := []struct {
 		m                 Mapping
@@ -169,8 +170,8 @@ func TestMappings(t *testing.T) {
 	}
 }
 
-// TestInPlaceMappings checks which mappings return x itself. In a group of one rank all of
-// them must.
+// TestInPlaceMappings checks which mappings return x itself. In a group of one rank all
+// mappings must.
 func TestInPlaceMappings(t *testing.T) {
 	inPlace := []string{"CopyToTensorModelParallelRegion", "ReduceFromTensorModelParallelRegion"}
 	for _, n := range []int{1, 2} {
@@ -194,8 +195,8 @@ func TestInPlaceMappings(t *testing.T) {
 	}
 }
 
-// TestUnevenAllToAll sends different numbers of tokens to experts, some of them 0, and
-// sends the tokens back.
+// TestUnevenAllToAll checks AllToAll with different numbers of tokens for each rank, some
+// of them 0. Backward must send the tokens back.
 func TestUnevenAllToAll(t *testing.T) {
 	const world, cols = 4, 6
 	sent := [world][world]int{{1, 0, 3, 2}, {0, 0, 0, 0}, {2, 5, 1, 0}, {0, 1, 0, 7}}
@@ -232,6 +233,8 @@ func TestUnevenAllToAll(t *testing.T) {
 	}
 }
 
+// TestMappingErrors checks the errors of mappings for tensors that cannot be divided over
+// the ranks.
 func TestMappingErrors(t *testing.T) {
 	spawn(t, newSystem(t, 4), 4, 4, func(r *torch.Rank) error {
 		x := torch.Must(r.Zeros(torch.F32, torch.Shape{10, 6}, Spread))

@@ -8,16 +8,16 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// errorOf returns the error of a call with two results.
+// errorOf returns the error of a call with two results, and drops the first result.
 func errorOf(_ any, err error) error { return err }
 
-// forwardError returns the error of a layer's Forward.
+// forwardError returns the error of a layer's Forward, and drops the other two results.
 func forwardError(_, _ any, err error) error { return err }
 
 const linearOnly = "options Bias, SkipBiasAdd, GatherOutput, Gated, InputIsParallel and Overlap are for linear layers: leave them out"
 
-// TestLinearMisuse checks that errors name the layer, say what is wrong, and what is
-// expected.
+// TestLinearMisuse checks that errors of linear layers name the layer, say what is wrong,
+// and say what is expected.
 func TestLinearMisuse(t *testing.T) {
 	spawn(t, newSystem(t, 4), 4, 4, func(r *torch.Rank) error {
 		column := func(in, out int, o Options) error { return errorOf(NewColumnParallelLinear(r, "up", in, out, o)) }
@@ -146,8 +146,8 @@ func TestLayersBeforeInitialisation(t *testing.T) {
 	}
 }
 
-// TestLayerAfterNewGroups checks that a layer refuses to run with other groups than those
-// for which it was created.
+// TestLayerAfterNewGroups checks that a layer refuses to run after the groups for which it
+// was created were replaced.
 func TestLayerAfterNewGroups(t *testing.T) {
 	spawn(t, newSystem(t, 4), 4, 4, func(r *torch.Rank) error {
 		layer := torch.Must(NewRowParallelLinear(r, "down", 8, 6, Options{InputIsParallel: true}))

@@ -42,7 +42,8 @@ func NewRMSNorm(r *torch.Rank, name string, hidden int, eps float64, o Options) 
 	return &RMSNorm{n}, nil
 }
 
-// NewLayerNorm creates a LayerNorm like NewRMSNorm, with a bias of 0.
+// NewLayerNorm creates a LayerNorm with a gain of 1 and a bias of 0. The arguments are
+// those of NewRMSNorm.
 func NewLayerNorm(r *torch.Rank, name string, hidden int, eps float64, o Options) (*LayerNorm, error) {
 	n, err := newNorm(r, "LayerNorm "+name, hidden, eps, o)
 	if err != nil {
@@ -55,6 +56,8 @@ func NewLayerNorm(r *torch.Rank, name string, hidden int, eps float64, o Options
 	return &LayerNorm{n}, nil
 }
 
+// newNorm checks the arguments of NewRMSNorm and NewLayerNorm, and creates a norm with a
+// gain of 1.
 func newNorm(r *torch.Rank, name string, hidden int, eps float64, o Options) (n Norm, err error) {
 	n = Norm{Name: name, rank: r, o: o, hidden: hidden, eps: eps}
 	if err := o.checkNonLinear(); err != nil {
@@ -75,8 +78,9 @@ func newNorm(r *torch.Rank, name string, hidden int, eps float64, o Options) (n 
 	return n, nil
 }
 
-// vectorPlacement returns the placement of a vector with an element for each column of
-// matrices with the given placement: each PE has the elements of its columns.
+// vectorPlacement returns the placement of a vector that has an element for each column of
+// a matrix. Each PE gets the elements of the columns that it holds in a matrix with the
+// given placement.
 func vectorPlacement(matrix torch.DPPolicy) torch.DPPolicy {
 	return replaceSplit(matrix, torch.RowWise, torch.Replicate)
 }
@@ -92,6 +96,8 @@ func (n *LayerNorm) Load(gain, bias []float32) error {
 	return n.load(n.Bias, "bias", bias)
 }
 
+// load copies values to the tensor `to`, the gain or the bias. It returns an error unless
+// there is one value per column. what is the name of the tensor in the error.
 func (n *Norm) load(to *torch.Tensor, what string, values []float32) error {
 	if len(values) != n.hidden {
 		return fmt.Errorf("%s: a %s of %d elements, and rows have %d", n.Name, what, len(values), n.hidden)
@@ -104,8 +110,8 @@ func (n *Norm) Free() error {
 	return nonNil(n.Weight, n.Bias).free()
 }
 
-// Forward returns the norm of the rows of x: a new tensor with the placement of x. It is
-// computed in f32 and rounded once. A LayerNorm takes the mean square after it has
+// Forward returns the norm of each row of x: a new tensor with the placement of x. It is
+// computed in f32 and rounded once. A LayerNorm computes the mean square after it has
 // subtracted the mean.
 func (n *Norm) Forward(x *torch.Tensor) (*torch.Tensor, error) {
 	if shape := x.Shape(); len(shape) < 2 || colsOf(x) != n.hidden || x.DType() != n.o.dtype() {
@@ -123,8 +129,9 @@ func (n *Norm) Forward(x *torch.Tensor) (*torch.Tensor, error) {
 	return wrapResult(n.Name, y, err)
 }
 
-// run computes y. A LayerNorm first sums the rows, then subtracts their means, and adds a
-// bias at the end.
+// run computes the norm of the rows of r's matrix into y; p holds partial results of the
+// rows. A LayerNorm first sums the rows, then subtracts their means, and adds a bias at the
+// end.
 func (n *Norm) run(r *rowwise, p *partials, y *torch.Tensor) error {
 	const sums = 0
 	use, step := launchOperands{others: []*torch.Tensor{p.Tensor}}, "squares"

@@ -13,7 +13,7 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// normal returns n normally distributed numbers around a mean.
+// normal returns n normally distributed numbers with the given mean, for a seed.
 func normal(n int, seed uint64, mean float64) []float32 {
 	rng := rand.New(rand.NewPCG(seed, 7))
 	list := make([]float32, n)
@@ -24,8 +24,8 @@ func normal(n int, seed uint64, mean float64) []float32 {
 }
 
 // TestNorms compares norms of ragged matrices with the dense reference, in all placements
-// and on each of two ranks. The mean is large compared with the variance, so that a
-// variance computed from the mean of squares would be wrong.
+// and on each of two ranks. The mean is large compared with the variance. So a variance
+// computed from the mean of squares would be wrong.
 func TestNorms(t *testing.T) {
 	const eps = 1e-3
 	for _, dtype := range []torch.DType{torch.F16, torch.F32} {
@@ -66,8 +66,8 @@ func TestNorms(t *testing.T) {
 	}
 }
 
-// TestNormsLargerThanTCM checks norms of shards that are larger than TCM. A new norm of
-// elements ±2 must be exactly ±1.
+// TestNormsLargerThanTCM checks norms of shards that are larger than TCM. A norm with its
+// initial gain maps elements of ±2 to exactly ±1.
 func TestNormsLargerThanTCM(t *testing.T) {
 	self := newSystem(t, 1, "sip.cube_mesh.w=2", "sip.cube_mesh.h=1", "cube.pe_layout.corners=2", "cube.pe_layout.pe_per_corner=1", "pe.tcm.size=256 KiB")
 	shape := torch.Shape{8, 80_000}
@@ -88,6 +88,7 @@ func TestNormsLargerThanTCM(t *testing.T) {
 	requireChecks(t, self)
 }
 
+// TestNormMisuse checks the errors of norms for wrong arguments.
 func TestNormMisuse(t *testing.T) {
 	self := newSystem(t, 1)
 	r := torch.Must(NewRMSNorm(self, "in", 8, 0, Options{}))
@@ -112,8 +113,8 @@ func TestNormMisuse(t *testing.T) {
 	}
 }
 
-// TestLaunchNames checks that launches are named after the layer, for profiles, and that
-// they run without values.
+// TestLaunchNames checks that the launches of a layer have the layer's name, which profiles
+// show, and that layers run without values.
 func TestLaunchNames(t *testing.T) {
 	c, err := torch.New(context.Background(), torch.Options{NoData: true})
 	if err != nil {

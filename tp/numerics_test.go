@@ -11,8 +11,8 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// mlp is a column-parallel layer, GELU and a row-parallel layer, with operands and expected
-// results.
+// mlp is a test case: a column-parallel layer, GELU and a row-parallel layer, with operands
+// and expected results.
 type mlp struct {
 	tokens, hidden, ffn int
 	dtype               torch.DType
@@ -21,6 +21,8 @@ type mlp struct {
 	h, y                *dense.Matrix // the results of both layers
 }
 
+// newMLP creates a test case with random operands. It computes the expected results for the
+// given number of ranks.
 func newMLP(dtype torch.DType, weight torch.DPPolicy, ranks int) *mlp {
 	m := &mlp{tokens: 8, hidden: 16, ffn: 32, dtype: dtype, weight: weight}
 	m.x = gaussian(m.tokens*m.hidden, 1, 1)
@@ -34,8 +36,8 @@ func newMLP(dtype torch.DType, weight torch.DPPolicy, ranks int) *mlp {
 	return m
 }
 
-// run runs the MLP on a rank and checks its results. It uses the weights of own, which may
-// differ from those of m, from which the expected results were computed.
+// run runs the MLP on a rank and compares its results with those of m. It uses the weights
+// of own, which may differ from the weights of m.
 func (m *mlp) run(r *torch.Rank, rank, ranks int, sequence bool, overlap int, own *mlp) {
 	o := Options{DType: m.dtype, Bias: true, SequenceParallel: sequence, Weight: &m.weight}
 	fc1 := torch.Must(NewColumnParallelLinear(r, "fc1", m.hidden, m.ffn, o))
@@ -65,7 +67,7 @@ func (m *mlp) run(r *torch.Rank, rank, ranks int, sequence bool, overlap int, ow
 	torch.OK(fc2.Free())
 }
 
-// TestMLP compares the results of both layers with a dense computation of the MLP.
+// TestMLP compares the results of both layers of an MLP with a dense computation.
 func TestMLP(t *testing.T) {
 	for _, ranks := range []int{1, 2, 4, 8} {
 		r := newSystem(t, ranks)
@@ -97,8 +99,8 @@ func TestMLP(t *testing.T) {
 	}
 }
 
-// TestMLPDetectsErrors computes with a wrong weight or bias and checks that the checks of
-// TestMLP detect the error. It uses the dtype with the largest tolerance.
+// TestMLPDetectsErrors checks that the comparisons of TestMLP fail if a weight or a bias is
+// wrong. It uses the dtype with the largest tolerance.
 func TestMLPDetectsErrors(t *testing.T) {
 	const ranks = 2
 	ways := []struct {

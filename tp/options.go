@@ -49,16 +49,18 @@ func (o *Options) dtype() torch.DType { return cmp.Or(o.DType, torch.F16) }
 
 func (o *Options) gradDType() torch.DType { return cmp.Or(o.GradDType, o.dtype()) }
 
-// weight returns the placement of the weight.
+// weight returns the placement of the weight: the option Weight, or Spread if there is
+// none.
 func (o *Options) weight() torch.DPPolicy { return *cmp.Or(o.Weight, &Spread) }
 
-// grid returns the placement in which each PE stores what it computes of the result.
+// grid returns the placement of the result in which each PE stores the elements that it
+// computes.
 func (o *Options) grid() torch.DPPolicy { return Activations(o.weight()) }
 
-// output returns the placement of the result.
+// output returns the placement of the result: the option Output, or grid if there is none.
 func (o *Options) output() torch.DPPolicy { return *cmp.Or(o.Output, new(o.grid())) }
 
-// check returns an error for placements and dtypes that no layer supports.
+// check returns an error if the options have a placement or a dtype that no layer supports.
 func (o *Options) check() error {
 	for _, p := range []torch.DPPolicy{o.weight(), o.output()} {
 		if p.SIP != torch.Replicate || p.NumSIPs != 0 {
@@ -76,8 +78,8 @@ func (o *Options) check() error {
 	}
 }
 
-// checkNonLinear does the same as check for a layer that is not linear, and refuses options
-// of linear layers.
+// checkNonLinear is check for a layer that is not linear. It also refuses options that only
+// linear layers have.
 func (o *Options) checkNonLinear() error {
 	if o.Bias || o.SkipBiasAdd || o.GatherOutput || o.Gated || o.InputIsParallel || o.Overlap != 0 {
 		return errors.New("options Bias, SkipBiasAdd, GatherOutput, Gated, InputIsParallel and Overlap are for linear layers: leave them out")
@@ -85,7 +87,8 @@ func (o *Options) checkNonLinear() error {
 	return o.check()
 }
 
-// divide returns a rank's share of n, or an error if n is not a positive multiple of size.
+// divide returns n/size, a rank's share of n. It returns an error if n is not a positive
+// multiple of size. who and what are the names of the layer and of n in the error.
 func divide(who, what string, n, size int) (int, error) {
 	if n <= 0 {
 		return 0, fmt.Errorf("%s: %d %s: there has to be one for each of %d ranks", who, n, what, size)

@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestGroupsAlongDimensions checks the examples in the documentation of Megatron and of its
-// generator of ranks.
+// TestGroupsAlongDimensions checks groupsAlong on the examples in the documentation of
+// Megatron and of its generator of ranks.
 func TestGroupsAlongDimensions(t *testing.T) {
 	of24, of16 := sizes{"tp": 2, "dp": 3, "pp": 4}, sizes{"tp": 2, "dp": 2, "pp": 4}
 	for _, c := range []struct {
@@ -33,7 +33,7 @@ func TestGroupsAlongDimensions(t *testing.T) {
 	}
 }
 
-// drawSizes draws an order of the dimensions and their sizes.
+// drawSizes draws a random order of the dimensions and the size of each.
 func drawSizes(t *rapid.T) (s sizes, order []string) {
 	order = rapid.Permutation(strings.Split(defaultOrder, "-")).Draw(t, "order")
 	s = sizes{}
@@ -43,8 +43,8 @@ func drawSizes(t *rapid.T) (s sizes, order []string) {
 	return s, order
 }
 
-// TestEveryRankIsInOneGroup checks that every rank is in exactly one group. A group must be
-// sorted, and its size must be the product of the sizes of its dimensions.
+// TestEveryRankIsInOneGroup checks that groupsAlong puts every rank in exactly one group. A
+// group must be sorted, and its size must be the product of the sizes of its dimensions.
 func TestEveryRankIsInOneGroup(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, order := drawSizes(t)
@@ -98,6 +98,7 @@ func TestOrthogonalGroupsShareOneRank(t *testing.T) {
 	})
 }
 
+// TestOrders checks which dimensions orderDims returns for an order, and its errors.
 func TestOrders(t *testing.T) {
 	s := sizes{"tp": 2, "cp": 1, "ep": 1, "dp": 3, "pp": 1}
 	for _, c := range []struct{ order, want string }{

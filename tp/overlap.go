@@ -26,8 +26,9 @@ type overlap struct {
 	widestCols  int
 }
 
-// pieceColumns returns the columns of each piece of a result with out columns: a part of
-// the columns of each PE. A PE that has fewer columns than the others is padded with -1.
+// pieceColumns returns, for each piece of a result with out columns, which columns the
+// piece consists of. A piece has a part of the columns of each PE. A PE that has fewer
+// columns than the others is padded with -1.
 func pieceColumns(r *torch.Rank, o Options, out int) (list [][]int) {
 	row := firstRowBoxes(r, o.weight(), out)
 	for _, part := range splitColumns(row, o.Overlap) {
@@ -46,14 +47,16 @@ func pieceColumns(r *torch.Rank, o Options, out int) (list [][]int) {
 	return list
 }
 
-// splitColumns divides the columns of each box of a row into at most the given number of
-// pieces.
+// splitColumns divides the columns of each PE's box into at most the given number of
+// pieces. row holds the boxes of the PEs that compute the first row. The intervals count
+// columns from the first column of a box.
 func splitColumns(row []box, pieces int) []interval {
 	most := slices.MaxFunc(row, func(a, b box) int { return a.cols - b.cols }).cols
 	return splitRanges([]int{0, most}, tl.CDiv(most, pieces))
 }
 
-// multiplyOverlapped computes the product and reduces it into y, piece by piece.
+// multiplyOverlapped computes the product x·weight and reduces it over the ranks into y,
+// piece by piece.
 func (l *RowParallelLinear) multiplyOverlapped(x, y *torch.Tensor) error {
 	o := &overlap{l: l, y: y, plans: map[int][]*plan{}, copies: map[int][]*pass{}, pesByColumn: map[int][]int{}}
 	for i, part := range splitColumns(firstRowBoxes(l.rank, l.o.weight(), l.out), l.o.Overlap) {
@@ -64,7 +67,8 @@ func (l *RowParallelLinear) multiplyOverlapped(x, y *torch.Tensor) error {
 	return errors.Join(o.run(x), o.temporaries.free())
 }
 
-// addPiece plans a piece: the columns cols of each PE's box.
+// addPiece plans one piece of the product of x and w: the columns cols of each PE's box of
+// the result.
 func (o *overlap) addPiece(x, w *torch.Tensor, cols interval) error {
 	l, r := o.l, o.l.rank
 	n := 1
@@ -104,15 +108,17 @@ func (o *overlap) addPiece(x, w *torch.Tensor, cols interval) error {
 	return nil
 }
 
-// productBytes returns the number of bytes of TCM for the product. Messages and copies use
-// the rest.
+// productBytes returns the number of bytes of TCM that the product may use. Messages and
+// copies use the rest.
 func (o *overlap) productBytes() int { return tcmBytes(o.l.rank) * 3 / 4 }
 
-// copyBytes returns the size in bytes of a tile of a copy to y.
+// copyBytes returns the size in bytes of the tiles in which a PE copies a reduced piece to
+// y.
 func (o *overlap) copyBytes() int { return min(16<<10, tcmBytes(o.l.rank)/32) }
 
-// planCopy plans how a PE copies its box of a reduced piece, which it holds itself, to y,
-// and adds the bias.
+// planCopy plans how a PE copies its box of a reduced piece to y and adds the bias. sum is
+// the tensor of the reduced piece. `from` is the PE's box of sum, and the columns cols of
+// `to`, the PE's box of y, are written.
 func (o *overlap) planCopy(sum *torch.Tensor, from, to box, cols interval) *pass {
 	to.col, to.cols = to.col+cols.from, max(0, min(cols.n, to.cols-cols.from))
 	in := []operand{{x: sum, shift: from.col - to.col}}
@@ -146,6 +152,6 @@ func (o *overlap) run(x *torch.Tensor) error {
 	return dist.ReduceScatterMaking(o.l.rank, m, o.sums, o.addends, dist.SUM, l.group)
 }
 
-// columnPEs returns the PEs whose boxes are in the same column as that of pe. These PEs
-// compute rows of each other's shards.
+// columnPEs returns the PEs whose boxes are in the same column of boxes as the box of pe.
+// These PEs compute rows of each other's shards.
 func (o *overlap) columnPEs(pe int) []int { return o.pesByColumn[o.plans[pe][0].col] }

@@ -15,7 +15,8 @@ import (
 // rows of some inputs.
 var smallTCM = []string{"sip.cube_mesh.w=2", "sip.cube_mesh.h=1", "cube.pe_layout.corners=2", "cube.pe_layout.pe_per_corner=1", "pe.tcm.size=192 KiB", "pe.ipcq.buffer_kind=sram"}
 
-// overlapCase is a test of a row-parallel layer in pieces, with integers.
+// overlapCase is a test case: a row-parallel layer with Overlap whose operands are
+// integers.
 type overlapCase struct {
 	ranks, rows, in, out int
 	o                    Options
@@ -23,9 +24,9 @@ type overlapCase struct {
 	kept, owned          int            // number of ranks that keep their rows of x in TCM, and in memory
 }
 
-// TestOverlap checks that row-parallel layers in random numbers of pieces are exact, with
+// TestOverlap checks that row-parallel layers with random numbers of pieces are exact, with
 // random placements of weights and results. PEs keep their rows of the input in TCM, copy
-// them to memory, or have none, and a PE's shard may be computed by other PEs.
+// the rows to memory, or have no rows. A PE's shard may be computed by other PEs.
 func TestOverlap(t *testing.T) {
 	kept, owned := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -54,10 +55,10 @@ func TestOverlap(t *testing.T) {
 	}
 }
 
-// TestOverlapUnevenPieces checks that a last piece that is narrower than the others, and
-// would leave space for larger tiles of x, uses the tiles that the other pieces have kept.
-// It also checks a layer whose PEs have a single column each, and which therefore has one
-// piece.
+// TestOverlapUnevenPieces checks a layer whose last piece is narrower than the others. The
+// last piece would leave space for larger tiles of x, but must use the tiles that the other
+// pieces have kept. It also checks a layer whose PEs have a single column each, and which
+// therefore has one piece.
 func TestOverlapUnevenPieces(t *testing.T) {
 	alone := torch.DPPolicy{NumCubes: 1, NumPEs: 1}
 	c := overlapCase{ranks: 2, rows: 24, in: 600, out: 15, o: Options{Overlap: 2, Weight: &alone}, on: alone}
@@ -69,7 +70,7 @@ func TestOverlapUnevenPieces(t *testing.T) {
 	c.run(t)
 }
 
-// run runs the layer and checks its result.
+// run runs the layer of the test case and checks its result.
 func (c *overlapCase) run(t rapid.TB) {
 	t.Helper()
 	c.o.DType, c.o.InputIsParallel = torch.F32, true
@@ -123,7 +124,7 @@ func (c *overlapCase) run(t rapid.TB) {
 }
 
 // TestOverlapNeedsQueues checks that a layer with Overlap cannot be created if the
-// algorithm of its group needs inboxes. Other algorithms and auto are accepted.
+// collective algorithm of its group needs inboxes. Other algorithms and auto are accepted.
 func TestOverlapNeedsQueues(t *testing.T) {
 	const refused = "RowParallelLinear down: Overlap: messages that overlap with a kernel go through queues: direct needs 4 ports, and pe.ipcq.max_ports is 3; " +
 		"use fewer ranks, or raise pe.ipcq.max_ports, or choose an algorithm for %s that needs no more: %s"

@@ -30,9 +30,9 @@ func (a axis) index(shape torch.Shape) int {
 // extent returns the extent of a tensor along the axis.
 func (a axis) extent(x *torch.Tensor) int { return x.Shape()[a.index(x.Shape())] }
 
-// part returns a range of n indices of a tensor along the axis, as a matrix. In a tensor
-// with three axes, an index along the first axis stands for as many rows as the extent of
-// the second axis.
+// part returns the part of tensor x from index first to first+n-1 along the axis, as a
+// matrix. In a tensor with three axes, an index along the first axis stands for as many
+// rows as the extent of the second axis.
 func (a axis) part(x *torch.Tensor, first, n int) blockMatrix {
 	if a == features {
 		return columnsOf(x, first, n)
@@ -41,7 +41,7 @@ func (a axis) part(x *torch.Tensor, first, n int) blockMatrix {
 	return blockMatrix{{corner{x, first * each, 0}, 0, 0, n * each, colsOf(x)}}
 }
 
-// join returns a matrix of tensors that follow each other along the axis.
+// join returns a matrix in which the tensors of list follow each other along the axis.
 func (a axis) join(list stack) (m blockMatrix) {
 	row, col := 0, 0
 	for _, x := range list {
@@ -55,7 +55,9 @@ func (a axis) join(list stack) (m blockMatrix) {
 	return m
 }
 
-// evenParts returns the sizes of the ranks' parts along an axis, all equal.
+// evenParts divides the extent of x along axis a into equal parts, and returns the size of
+// the part of each rank. It returns an error if the extent is not a multiple of the group
+// size.
 func (p *exchange) evenParts(a axis, x *torch.Tensor) ([]int, error) {
 	n := a.extent(x)
 	if n%p.group.Size() != 0 {
@@ -64,8 +66,8 @@ func (p *exchange) evenParts(a axis, x *torch.Tensor) ([]int, error) {
 	return slices.Repeat([]int{n / p.group.Size()}, p.group.Size()), nil
 }
 
-// partSizes returns the sizes of the parts that are sent and received along an axis: in and
-// out, or equal sizes if both are nil.
+// partSizes returns the sizes of the parts of x that are sent to and received from each
+// rank, along axis a. These are in and out, or equal sizes if both are nil.
 func (p *exchange) partSizes(a axis, x *torch.Tensor, in, out []int) (send, receive []int, err error) {
 	if in == nil && out == nil {
 		send, err = p.evenParts(a, x)
@@ -81,21 +83,24 @@ func (p *exchange) partSizes(a axis, x *torch.Tensor, in, out []int) (send, rece
 	return in, out, nil
 }
 
-// newTensor creates a tensor like x with another extent along an axis.
+// newTensor creates a tensor with the dtype and the shape of x, except that axis a has the
+// given extent.
 func (p *exchange) newTensor(x *torch.Tensor, a axis, extent int) (*torch.Tensor, error) {
 	shape := x.Shape()
 	shape[a.index(shape)] = extent
 	return p.r.Empty(x.DType(), shape, p.on)
 }
 
-// newTemporaries creates temporaries like x with other extents along an axis.
+// newTemporaries creates one tensor for each number in extents. The tensor is like x, but
+// has that extent along axis a. The tensors are added to p.temporaries, which run frees.
 func (p *exchange) newTemporaries(x *torch.Tensor, a axis, extents []int) (list stack, err error) {
 	list, err = newStack(len(extents), func(i int) (*torch.Tensor, error) { return p.newTensor(x, a, extents[i]) })
 	p.temporaries = append(p.temporaries, list...)
 	return list, err
 }
 
-// copyParts copies the parts of a tensor along an axis to new temporaries.
+// copyParts divides x along axis a into parts of the given extents, and copies each part to
+// a new temporary.
 func (p *exchange) copyParts(a axis, x *torch.Tensor, extents []int) (stack, error) {
 	list, err := p.newTemporaries(x, a, extents)
 	if err != nil {
@@ -104,7 +109,8 @@ func (p *exchange) copyParts(a axis, x *torch.Tensor, extents []int) (stack, err
 	return list, copyMatrix(p.r, p.who, stack{x}.blocks(), a.join(list))
 }
 
-// joinParts copies tensors to a new tensor in which they follow each other along an axis.
+// joinParts creates a tensor in which the tensors of list follow each other along axis a,
+// and copies them there.
 func (p *exchange) joinParts(a axis, list stack) (*torch.Tensor, error) {
 	extent := 0
 	for _, x := range list {
@@ -117,9 +123,9 @@ func (p *exchange) joinParts(a axis, list stack) (*torch.Tensor, error) {
 	return y, copyMatrix(p.r, p.who, a.join(list), stack{y}.blocks())
 }
 
-// fillAndReduce calls fill to compute the rank's addend, and sums the addends of the tensor
-// parallel group into y: the whole sum or, with scatter, the rank's rows of it. With
-// scatter the addend is a stack of tensors like y, one for each rank.
+// fillAndReduce calls fill to compute the rank's addend, and sums the addends of the ranks
+// of group g into y. Without scatter, y gets the whole sum. With scatter, y gets the rank's
+// rows of the sum, and the addend is a stack of tensors like y, one for each rank.
 func fillAndReduce(r *torch.Rank, g *dist.Group, y *torch.Tensor, scatter bool, fill func(addend stack) error) error {
 	size := g.Size()
 	if !scatter || size == 1 {
@@ -139,7 +145,8 @@ func fillAndReduce(r *torch.Rank, g *dist.Group, y *torch.Tensor, scatter bool, 
 	return errors.Join(err, addend.free())
 }
 
-// allGather returns the tensors x of all ranks of the tensor parallel group.
+// allGather gathers the tensor x of every rank of the tensor parallel group g, and returns
+// the tensors by rank.
 func allGather(r *torch.Rank, g *dist.Group, x *torch.Tensor) (stack, error) {
 	all, err := newStack(g.Size(), func(int) (*torch.Tensor, error) { return r.EmptyLike(x) })
 	if err != nil {
@@ -170,8 +177,8 @@ const (
 type blockSize struct{ rows, cols, k int }
 
 // fit returns the largest block size for which all tiles fit in tcm bytes of TCM. It
-// assumes at least minCols columns. tiles are the numbers of tiles of x and of w in TCM at
-// a time, and elem is the size of an element in bytes.
+// assumes that a block has at least minCols columns. tiles holds the number of tiles of x
+// and of w that are in TCM at a time, and elem is the size of an element in bytes.
 func (c *cuts) fit(minCols int, tiles [2]int, elem, tcm int) blockSize {
 	s := blockSize{rows: min(blockRows, widestRange(c.rows)), cols: min(blockCols, max(minCols, widestRange(c.cols))), k: min(blockK, widestRange(c.k))}
 	for {
@@ -190,8 +197,8 @@ func (c *cuts) fit(minCols int, tiles [2]int, elem, tcm int) blockSize {
 	}
 }
 
-// keptBytes returns the number of bytes of TCM that all tiles of x take, for blocks of size
-// s. Each tile takes a multiple of 256 bytes.
+// keptBytes returns how many bytes of TCM all tiles of x take together, if blocks have size
+// s and elements elem bytes. Each tile takes a multiple of 256 bytes.
 func (c *cuts) keptBytes(s blockSize, elem int) (bytes int) {
 	const granule = 256
 	for _, r := range splitRanges(c.rows, s.rows) {
@@ -202,7 +209,7 @@ func (c *cuts) keptBytes(s blockSize, elem int) (bytes int) {
 	return bytes
 }
 
-// starts returns the first row and the first column of each piece.
+// starts returns the first row and the first column of each piece in list.
 func starts(list []torch.Piece) (rows, cols []int) {
 	for _, p := range list {
 		rows, cols = append(rows, p.Row), append(cols, p.Col)
@@ -210,7 +217,7 @@ func starts(list []torch.Piece) (rows, cols []int) {
 	return rows, cols
 }
 
-// shift changes the coordinates of pieces, so that they count from row and col.
+// shift returns the pieces in coordinates that count from the given row and column.
 func shift(list []torch.Piece, row, col int) []torch.Piece {
 	for i := range list {
 		list[i].Row, list[i].Col = list[i].Row-row, list[i].Col-col
@@ -221,9 +228,9 @@ func shift(list []torch.Piece, row, col int) []torch.Piece {
 // interval is a range of n positions that begins at from.
 type interval struct{ from, n int }
 
-// splitRanges returns the intervals between cuts, divided further so that none is longer
-// than most. The parts of an interval have equal sizes, except that the last may be
-// shorter.
+// splitRanges returns the intervals between consecutive cuts, divided further so that none
+// is longer than most. The parts of an interval have equal sizes, except that the last part
+// may be shorter.
 func splitRanges(cuts []int, most int) (list []interval) {
 	sorted := slices.Compact(slices.Sorted(slices.Values(cuts)))
 	for i := range len(sorted) - 1 {
@@ -237,7 +244,7 @@ func splitRanges(cuts []int, most int) (list []interval) {
 	return list
 }
 
-// widestRange returns the length of the longest interval between cuts.
+// widestRange returns the length of the longest interval between consecutive cuts.
 func widestRange(cuts []int) (most int) {
 	for _, r := range splitRanges(cuts, 1<<62) {
 		most = max(most, r.n)

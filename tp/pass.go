@@ -7,7 +7,8 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// pass computes out = f(in…) elementwise on a PE over a box of a matrix, tile by tile.
+// pass is the work of one PE for an elementwise computation: out = f(in…) over a box of a
+// matrix, tile by tile.
 type pass struct {
 	tiles []passTile
 	f     func(in []tl.Tile) tl.Tile
@@ -28,7 +29,8 @@ type operand struct {
 	vector bool // x is one row, used for every row of the box
 }
 
-// pieces returns the pieces of the operand for a box, in coordinates of the box.
+// pieces returns the pieces of memory of the operand for box b, in coordinates of the box.
+// find returns the pieces of the operand's tensor for a range of rows and columns.
 func (o operand) pieces(b box, find func(row, col, rows, cols int) []torch.Piece) []torch.Piece {
 	row, rows := b.row, b.rows
 	if o.vector {
@@ -37,7 +39,8 @@ func (o operand) pieces(b box, find func(row, col, rows, cols int) []torch.Piece
 	return shift(find(row, b.col+o.shift, rows, b.cols), 0, o.shift)
 }
 
-// newPass plans a pass over a box, with tiles of at most the given number of bytes (most).
+// newPass plans a pass that computes box b of out = f(in…), with tiles of at most `most`
+// bytes.
 func newPass(b box, out operand, in []operand, f func([]tl.Tile) tl.Tile, most int) *pass {
 	p := &pass{f: f}
 	if b.rows*b.cols == 0 {
@@ -100,8 +103,9 @@ func (p *pass) run(t *tl.PE) {
 	}
 }
 
-// applyElementwise computes out = f(in…). Each PE that holds a shard of out computes the
-// shard and stores all of its copies. in returns the operands for the box of a shard.
+// applyElementwise launches a kernel that computes out = f(in…) element by element. Each PE
+// that holds a shard of out computes this shard and stores all of its copies. in returns
+// the operands for the box of a shard.
 func applyElementwise(r *torch.Rank, name string, out *torch.Tensor, f func([]tl.Tile) tl.Tile, in func(b box) []operand) error {
 	var passes jobs[*pass]
 	using := []*torch.Tensor{out}

@@ -7,8 +7,7 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// plan is the part of a product that a PE computes: blocks of the result, one after
-// another.
+// plan is the work of one PE for a product: blocks of the result, one after another.
 type plan struct {
 	x, w   factor
 	dtype  torch.DType // dtype of x and w
@@ -27,7 +26,7 @@ type block struct {
 	addendRows int
 }
 
-// term is a term of the sum: n columns of x times n rows of w.
+// term is one term of the sum of a block: n columns of x times n rows of w.
 type term struct {
 	n      int
 	x, w   tl.Ptr
@@ -53,7 +52,8 @@ func Activations(weight torch.DPPolicy) torch.DPPolicy {
 	return weight
 }
 
-// replaceSplit returns a policy in which the split by replaces the split old.
+// replaceSplit returns the policy `on`, in which the split `by` has replaced the split
+// `old`.
 func replaceSplit(on torch.DPPolicy, old, by torch.Split) torch.DPPolicy {
 	for _, level := range []*torch.Split{&on.Cube, &on.PE} {
 		if *level == old {
@@ -63,19 +63,20 @@ func replaceSplit(on torch.DPPolicy, old, by torch.Split) torch.DPPolicy {
 	return on
 }
 
-// firstRowBoxes returns the boxes of PEs that compute the first row of a result with the
-// given number of columns.
+// firstRowBoxes returns the boxes of the PEs that compute the first row of a result with
+// the given number of columns, if the weight has the given placement.
 func firstRowBoxes(r *torch.Rank, weight torch.DPPolicy, cols int) []box {
 	return slices.DeleteFunc(resultBoxes(r, weight, 1, cols), func(b box) bool { return b.row > 0 })
 }
 
 // resultBoxes returns the box that each PE computes of a result with the given rows and
-// columns.
+// columns, if the weight has the given placement.
 func resultBoxes(r *torch.Rank, weight torch.DPPolicy, rows, cols int) []box {
 	return layoutBoxes(r, torch.Shape{rows, cols}, Activations(weight))
 }
 
-// layoutBoxes returns the box that each PE would hold of a tensor, seen as a matrix.
+// layoutBoxes returns the box that each PE would hold of a tensor with the given shape and
+// placement, seen as a matrix.
 func layoutBoxes(r *torch.Rank, shape torch.Shape, on torch.DPPolicy) (list []box) {
 	for _, s := range r.Layout(shape, on) {
 		list = append(list, boxOf(r, s))
@@ -83,8 +84,8 @@ func layoutBoxes(r *torch.Rank, shape torch.Shape, on torch.DPPolicy) (list []bo
 	return list
 }
 
-// boxOf returns the box of a shard in its tensor, seen as a matrix. Axes between the first
-// and the last are never divided.
+// boxOf returns the box that shard s covers in its tensor, seen as a matrix. Axes between
+// the first and the last are never divided.
 func boxOf(r *torch.Rank, s torch.Shard) box {
 	last := len(s.Extent) - 1
 	between := elems(s.Extent[1:last])
@@ -94,7 +95,8 @@ func boxOf(r *torch.Rank, s torch.Shard) box {
 	}
 }
 
-// plan returns the plan by which a PE computes a box with tcm bytes of TCM.
+// plan returns the plan by which a PE computes box b of the result. The PE may use tcm
+// bytes of TCM.
 func (p *product) plan(self *torch.Rank, b box, tcm int) *plan {
 	plan := &plan{x: p.x, w: p.w, col: b.col, dtype: p.dtype(), keepX: p.keepX}
 	if b.rows*b.cols == 0 {
@@ -166,16 +168,18 @@ func (p *product) plan(self *torch.Rank, b box, tcm int) *plan {
 	return plan
 }
 
-// rotate lets the PEs of a device begin with different terms, so that they read different
-// memory at the same time. The first terms of neighbouring cubes differ by 1/cubes of all
-// terms, and the first terms of neighbouring PEs of a cube by 1/pes.
+// rotate changes the order of the block's terms, so that the PEs of a device begin with
+// different terms and read different memory at the same time. The first terms of
+// neighbouring cubes differ by 1/cubes of all terms, and the first terms of neighbouring
+// PEs of a cube by 1/pes.
 func (b *block) rotate(cube, cubes, pe, pes int) {
 	n := len(b.terms)
 	first := (cube*n/cubes + pe*n/pes) % n
 	b.terms = slices.Concat(b.terms[first:], b.terms[:first])
 }
 
-// piecesAt returns the pieces that contain an element, with pointers to this element.
+// piecesAt returns the pieces in list that contain the element at (row, col), with pointers
+// to this element.
 func piecesAt(list []torch.Piece, row, col int) (found []torch.Piece) {
 	for _, p := range list {
 		if row >= p.Row && row < p.Row+p.Rows && col >= p.Col && col < p.Col+p.Cols {

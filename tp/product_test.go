@@ -15,14 +15,15 @@ import (
 // tiles.
 var tinyTCM = []string{"sip.cube_mesh.w=2", "sip.cube_mesh.h=1", "cube.pe_layout.corners=2", "cube.pe_layout.pe_per_corner=1", "pe.tcm.size=96 KiB", "pe.ipcq.buffer_kind=sram"}
 
-// paths counts how often products have taken each path of the code. Each path must be
-// taken.
+// paths counts how often products have taken each path of the code. TestProduct must take
+// every path.
 type paths struct {
 	keep, own, directly, rows, cols, terms, rotated, idle int
 	transposedX, transposedW, ones, adds                  int
 }
 
-// record counts the paths that a product took, and clears its localX, which is freed.
+// record counts the paths that product p took. It sets p.localX, which has been freed, to
+// nil.
 func (n *paths) record(r *torch.Rank, p *product, work []box) {
 	switch {
 	case p.keepX:
@@ -60,8 +61,8 @@ func (n *paths) record(r *torch.Rank, p *product, work []box) {
 	}
 }
 
-// TestProduct checks that random products of integers are exact, in every copy of the
-// result, with random placements of operands and results and a small TCM.
+// TestProduct checks that random products of integers are exact in every copy of the
+// result. Placements of operands and results are random, and TCM is small.
 func TestProduct(t *testing.T) {
 	r := newSystem(t, 1, tinyTCM...)
 	var seen paths
@@ -139,7 +140,7 @@ func TestProduct(t *testing.T) {
 	}
 }
 
-// transposed returns the transpose of a matrix with the given rows and columns.
+// transposed returns the transpose of matrix a, which has the given rows and columns.
 func transposed(a []float32, rows, cols int) []float32 {
 	b := make([]float32, len(a))
 	for i := range rows {
@@ -150,9 +151,9 @@ func transposed(a []float32, rows, cols int) []float32 {
 	return b
 }
 
-// TestLocalX checks that rows of x which are needed several times and do not fit in TCM are
-// copied to the PE's own memory while the first columns are computed, and are read from
-// there for all other columns.
+// TestLocalX checks what a PE does with rows of x that it needs several times and that do
+// not fit in TCM. It must copy the rows to its own memory while it computes the first
+// columns, and read them from there for all other columns.
 func TestLocalX(t *testing.T) {
 	r := newSystem(t, 1, tinyTCM...)
 	grid := torch.DPPolicy{PE: torch.RowWise, NumCubes: 1}

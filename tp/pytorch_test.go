@@ -24,6 +24,8 @@ type recordedLayers struct {
 	}
 }
 
+// readRecordedLayers reads the recorded layers from pytorch.json, which is test data of
+// package torch.
 func readRecordedLayers(t *testing.T) recordedLayers {
 	t.Helper()
 	text, err := os.ReadFile("../torch/testdata/pytorch.json")
@@ -40,8 +42,8 @@ func readRecordedLayers(t *testing.T) recordedLayers {
 	return r.Layers
 }
 
-// TestLayersLikePyTorch compares results and gradients of the layers with those of PyTorch,
-// bit for bit, over 1, 2, 4 and 8 ranks.
+// TestLayersLikePyTorch checks that results and gradients of the layers equal those of
+// PyTorch bit for bit, on 1, 2, 4 and 8 ranks.
 func TestLayersLikePyTorch(t *testing.T) {
 	recorded := readRecordedLayers(t)
 	for _, ranks := range []int{1, 2, 4, 8} {

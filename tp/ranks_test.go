@@ -11,8 +11,9 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// TestRanksHaveTheSameBits checks that all ranks have the same bits after a reduction, with
-// every algorithm, and whether the reduction overlaps with the product or follows it.
+// TestRanksHaveTheSameBits checks that all ranks have the same bits after a row-parallel
+// layer, with every collective algorithm, whether the reduction overlaps with the product
+// or follows it.
 func TestRanksHaveTheSameBits(t *testing.T) {
 	const rows, in, out = 12, 24, 20
 	x, w, bias := gaussian(rows*in, 1, 1), gaussian(in*out, 1, 2), gaussian(out, 1, 3)

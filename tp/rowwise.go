@@ -11,10 +11,10 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// rowwise runs kernels along the rows of a matrix that is divided over many PEs. Each PE
-// computes its own share. It reduces its columns, for example to their sum, and stores this
-// partial result for each of its rows in a matrix of partials. In the next launch, the PEs
-// with other columns of these rows read the partials.
+// rowwise runs kernels along the rows of a matrix that is divided over many PEs. The part
+// of the matrix that a PE holds is the PE's share. A kernel reduces the columns of a share,
+// for example to their sum, and stores this partial result for each row in a matrix of
+// partials. In the next launch, the PEs with other columns of these rows read the partials.
 type rowwise struct {
 	rank      *torch.Rank
 	name      string // prefix of the names of launches
@@ -35,6 +35,7 @@ type share struct {
 	rowFirst, rowShares int // index of the first share with the same rows and copy, and the number of these shares
 }
 
+// newRowwise finds the shares of matrix x, for launches with the given name.
 func newRowwise(self *torch.Rank, name string, x *torch.Tensor) *rowwise {
 	r := &rowwise{rank: self, name: name, x: x, tileBytes: tcmBytes(self) / bandTilesInTCM}
 	shards := slices.DeleteFunc(x.Shards(), func(s torch.Shard) bool { return elems(s.Extent) == 0 })
@@ -57,7 +58,8 @@ func newRowwise(self *torch.Rank, name string, x *torch.Tensor) *rowwise {
 	return r
 }
 
-// shareStarts returns the address of each share in y, which has the placement of x.
+// shareStarts returns the address of each share in y, which has the placement of r's
+// matrix.
 func (r *rowwise) shareStarts(y *torch.Tensor) (list []tl.Ptr) {
 	for _, h := range r.shares {
 		list = append(list, y.Pieces(h.row, h.col, h.rows, h.cols, h.pe)[0].Ptr)
@@ -65,16 +67,17 @@ func (r *rowwise) shareStarts(y *torch.Tensor) (list []tl.Ptr) {
 	return list
 }
 
-// partials is a matrix of partial results in f32, of one or more kinds. It has a row for
-// each share, on the PE of the share. The row has a result for each row of the share: first
-// all results of kind 0, then those of kind 1, and so on.
+// partials is a matrix of partial results in f32, of one or more kinds, such as sums and
+// squares. It has a row for each share, on the PE of the share. That row has a result for
+// each matrix row of the share: first all results of kind 0, then all results of kind 1,
+// and so on.
 type partials struct {
 	*torch.Tensor
 	own, rowFirst []tl.Ptr // by share: address of its row, and of the row of share.rowFirst
 	maxRows       int      // number of results of a kind
 }
 
-// newPartials creates partials with the given number of kinds.
+// newPartials creates a matrix of partial results with the given number of kinds.
 func (r *rowwise) newPartials(kinds int) (*partials, error) {
 	shape := torch.Shape{len(r.shares), kinds * r.maxRows}
 	x, err := r.rank.Empty(torch.F32, shape, torch.On(r.pes...))
@@ -97,7 +100,8 @@ type launchOperands struct {
 	partialsOnly             bool // the kernel uses only partials and does not iterate over tiles
 }
 
-// launch runs the kernel do on every share, one band of rows at a time.
+// launch runs the kernel `do` on every share. It calls `do` once for each band of rows of
+// the share.
 func (r *rowwise) launch(step string, use launchOperands, do func(b *band)) error {
 	var walks []*walk
 	for i := range r.shares {
@@ -108,8 +112,9 @@ func (r *rowwise) launch(step string, use launchOperands, do func(b *band)) erro
 	return err
 }
 
-// GELU returns a new tensor like x with x·Φ(x) for each element, approximated with tanh:
-// 0.5·x·(1 + tanh(√(2/π)·(x + 0.044715·x³))). It is computed in f32 and rounded once.
+// GELU returns a new tensor with x·Φ(x) for each element x, approximated with tanh:
+// 0.5·x·(1 + tanh(√(2/π)·(x + 0.044715·x³))). It is computed in f32 and rounded once. The
+// result has the shape, dtype and placement of x.
 func GELU(r *torch.Rank, name string, x *torch.Tensor) (*torch.Tensor, error) {
 	return mapElements(r, name, func(in []tl.Tile) tl.Tile {
 		v := toF32(in[0])
@@ -118,9 +123,9 @@ func GELU(r *torch.Rank, name string, x *torch.Tensor) (*torch.Tensor, error) {
 	}, x)
 }
 
-// SwiGLU returns gate·sigmoid(gate)·up for each pair of elements of x, the result of a
-// layer with Gated: a new tensor with half as many columns. It is computed in f32 and
-// rounded once.
+// SwiGLU returns gate·sigmoid(gate)·up for each pair of a gate and the column that it
+// gates. x is the result of layer, which has the option Gated. The result is a new tensor
+// with half as many columns as x. It is computed in f32 and rounded once.
 func SwiGLU(name string, layer *ColumnParallelLinear, x *torch.Tensor) (*torch.Tensor, error) {
 	r, weight := layer.rank, layer.o.weight()
 	shape := x.Shape()
@@ -140,9 +145,10 @@ func SwiGLU(name string, layer *ColumnParallelLinear, x *torch.Tensor) (*torch.T
 	})
 }
 
-// gatedColumns returns the order of a rank's columns with Gated. For each box of the result
-// it lists first the gates and then the columns that they gate. A rank has half columns of
-// each kind, beginning at first.
+// gatedColumns returns the order of a rank's columns with Gated. For each PE's box of the
+// result it lists first the gates and then the columns that they gate. A rank has `half`
+// gates and as many gated columns. Both begin at column first of their half of the out
+// columns.
 func gatedColumns(r *torch.Rank, weight torch.DPPolicy, first, half, out int) (columns []int) {
 	for _, b := range firstRowBoxes(r, weight, half) {
 		columns = append(columns, lists.Count(first+b.col, b.cols)...)
@@ -151,19 +157,20 @@ func gatedColumns(r *torch.Rank, weight torch.DPPolicy, first, half, out int) (c
 	return columns
 }
 
-// Add returns the elementwise sum of x and y: a new tensor like x.
+// Add returns the elementwise sum of x and y as a new tensor with the shape, dtype and
+// placement of x.
 func Add(r *torch.Rank, name string, x, y *torch.Tensor) (*torch.Tensor, error) {
 	return mapElements(r, name, addTiles, x, y)
 }
 
-// addTiles adds two tiles.
+// addTiles returns the sum of the two tiles of in.
 func addTiles(in []tl.Tile) tl.Tile { return in[0].Add(in[1]) }
 
 // toF32 converts a tile to f32.
 func toF32(x tl.Tile) tl.Tile { return convert(x, torch.F32) }
 
-// mapElements applies f to the elements of tensors with the same shape and dtype. It
-// returns a new tensor like the first of them.
+// mapElements applies f to the elements of the tensors in, which have the same shape and
+// dtype. It returns a new tensor with the shape, dtype and placement of the first of them.
 func mapElements(r *torch.Rank, name string, f func([]tl.Tile) tl.Tile, in ...*torch.Tensor) (*torch.Tensor, error) {
 	var operands []operand
 	for _, x := range in {

@@ -15,7 +15,7 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// layouts lists placements of matrices, the usual ones first.
+// layouts lists placements of matrices. The first usualLayouts of them are the usual ones.
 var layouts = []torch.DPPolicy{
 	Spread,
 	{Cube: torch.Replicate, PE: torch.RowWise},
@@ -30,7 +30,7 @@ var layouts = []torch.DPPolicy{
 	{},
 }
 
-// TestRowwise compares sums and maxima along rows with those of plain Go on integers.
+// TestRowwise checks that sums and maxima along rows of integers equal those of plain Go.
 // Shapes, placements of all operands and sizes of tiles are random.
 func TestRowwise(t *testing.T) {
 	self := newSystem(t, 1, "sip.cube_mesh.w=3", "sip.cube_mesh.h=1", "cube.pe_layout.corners=4", "cube.pe_layout.pe_per_corner=1")
@@ -100,7 +100,8 @@ func TestRowwise(t *testing.T) {
 
 const usualLayouts = 4 // number of usual ones in layouts
 
-// layoutOf returns the shards of a tensor without their offsets and sizes in bytes.
+// layoutOf returns the shards of x, with their offsets and sizes in bytes set to 0, so that
+// placements can be compared.
 func layoutOf(x *torch.Tensor) []torch.Shard {
 	list := x.Shards()
 	for i := range list {
@@ -109,8 +110,8 @@ func layoutOf(x *torch.Tensor) []torch.Shard {
 	return list
 }
 
-// BenchmarkRMSNorm measures the host's work and the simulation of a norm on a SIP of the
-// default system. It also reports the simulated time.
+// BenchmarkRMSNorm measures how long it takes to simulate a norm on a SIP of the default
+// system, including the work of the host API. It also reports the simulated time.
 func BenchmarkRMSNorm(b *testing.B) {
 	for _, tokens := range []int{16, 512, 4096} {
 		b.Run(fmt.Sprintf("tokens=%d", tokens), func(b *testing.B) {

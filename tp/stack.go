@@ -12,7 +12,8 @@ import (
 // of all ranks after an all-gather or before a reduce-scatter.
 type stack []*torch.Tensor
 
-// newStack creates n tensors. If one cannot be created, it frees the earlier ones.
+// newStack calls make for i from 0 to n-1 and returns the n tensors. If one cannot be
+// created, it frees the earlier ones.
 func newStack(n int, make func(i int) (*torch.Tensor, error)) (s stack, err error) {
 	for i := range n {
 		x, err := make(i)
@@ -29,21 +30,21 @@ func nonNil(list ...*torch.Tensor) stack {
 	return slices.DeleteFunc(list, func(x *torch.Tensor) bool { return x == nil })
 }
 
-// shape returns the shape of the matrix.
+// shape returns the shape of the matrix that the stack forms.
 func (s stack) shape() torch.Shape {
 	rows, cols := s.blocks().extents()
 	return torch.Shape{rows, cols}
 }
 
-// blocks returns the stack as a block matrix.
+// blocks returns the matrix that the stack forms.
 func (s stack) blocks() blockMatrix { return tokens.join(s) }
 
-// freeExcept frees all tensors except x.
+// freeExcept frees all tensors of the stack except x.
 func (s stack) freeExcept(x *torch.Tensor) error {
 	return slices.DeleteFunc(s, func(y *torch.Tensor) bool { return y == x }).free()
 }
 
-// free frees all tensors.
+// free frees all tensors of the stack.
 func (s stack) free() (err error) {
 	for _, x := range s {
 		err = errors.Join(err, x.Free())
@@ -60,7 +61,7 @@ type submatrix struct {
 	row, col, rows, cols int
 }
 
-// columnsOf returns some columns of a tensor as a block matrix.
+// columnsOf returns the n columns of x that begin at column first, as a matrix.
 func columnsOf(x *torch.Tensor, first, n int) blockMatrix {
 	return blockMatrix{{corner{x, 0, first}, 0, 0, rowsOf(x), n}}
 }
@@ -73,7 +74,7 @@ func (m blockMatrix) extents() (rows, cols int) {
 	return rows, cols
 }
 
-// tensors returns the tensors of the matrix, each once.
+// tensors returns the tensors that the matrix consists of, each once.
 func (m blockMatrix) tensors() (list []*torch.Tensor) {
 	for _, s := range m {
 		if !slices.Contains(list, s.from.x) {
@@ -83,20 +84,22 @@ func (m blockMatrix) tensors() (list []*torch.Tensor) {
 	return list
 }
 
-// pieces returns the pieces from which a kernel on a PE reads a box.
+// pieces returns the pieces of memory from which a kernel on PE pe reads a box of the
+// matrix.
 func (m blockMatrix) pieces(row, col, rows, cols, pe int) []torch.Piece {
 	return m.collectPieces(row, col, rows, cols, func(x *torch.Tensor, row, col, rows, cols int) []torch.Piece {
 		return x.Pieces(row, col, rows, cols, pe)
 	})
 }
 
-// copies returns the pieces to which a kernel writes a box: all of its copies.
+// copies returns the pieces of memory to which a kernel writes a box of the matrix: all
+// copies of the box.
 func (m blockMatrix) copies(row, col, rows, cols int) []torch.Piece {
 	return m.collectPieces(row, col, rows, cols, (*torch.Tensor).Copies)
 }
 
-// collectPieces calls find for the part of a box in each tensor, and returns all pieces in
-// coordinates of the matrix.
+// collectPieces calls find for the part of a box that is in each tensor. It returns all
+// pieces that find returned, in coordinates of the matrix.
 func (m blockMatrix) collectPieces(row, col, rows, cols int, find func(x *torch.Tensor, row, col, rows, cols int) []torch.Piece) (list []torch.Piece) {
 	for _, s := range m {
 		top, left := max(row, s.row), max(col, s.col)
@@ -124,14 +127,15 @@ func elems(extents []int) int {
 	return n
 }
 
-// resize returns a shape with other extents of the first and the last axis.
+// resize returns a copy of shape in which the first and the last axis have the given
+// extents.
 func resize(shape torch.Shape, first, last int) torch.Shape {
 	shape = slices.Clone(shape)
 	shape[0], shape[len(shape)-1] = first, last
 	return shape
 }
 
-// jobs holds the jobs of a launch. Each PE runs its own list in order.
+// jobs holds the jobs of one launch. Each PE runs its own list of jobs in order.
 type jobs[T interface{ run(t *tl.PE) }] struct {
 	pes  []int
 	byPE map[int][]T
@@ -148,7 +152,8 @@ func (j *jobs[T]) add(pe int, list ...T) {
 	j.byPE[pe] = append(j.byPE[pe], list...)
 }
 
-// launch runs the jobs on their PEs. It does nothing if there are none.
+// launch runs the jobs on their PEs, in one launch that uses the given tensors. It does
+// nothing if there are no jobs.
 func (j *jobs[T]) launch(r *torch.Rank, name string, using ...*torch.Tensor) error {
 	if len(j.pes) == 0 {
 		return nil
@@ -161,7 +166,8 @@ func (j *jobs[T]) launch(r *torch.Rank, name string, using ...*torch.Tensor) err
 	return err
 }
 
-// convert converts a tile to a dtype, unless it already has this dtype.
+// convert returns tile x converted to dtype. It returns x itself if x already has this
+// dtype.
 func convert(x tl.Tile, dtype torch.DType) tl.Tile {
 	if x.DType() == dtype {
 		return x

@@ -12,8 +12,8 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// TestGroupsOnEveryRank checks the groups of each of 24 ranks, with tensor, data and
-// pipeline sizes of 2, 3 and 4.
+// TestGroupsOnEveryRank checks the groups of each of 24 ranks, with a tensor size of 2, a
+// data size of 3 and a pipeline size of 4.
 func TestGroupsOnEveryRank(t *testing.T) {
 	const world = 24
 	r := newSystem(t, world, "sip.cube_mesh.w=1", "sip.cube_mesh.h=1", "cube.pe_layout.corners=1", "cube.pe_layout.pe_per_corner=1")
@@ -109,9 +109,9 @@ func checkGroups(t *testing.T, rank int, self *torch.Rank) {
 	}
 }
 
-// TestKinds checks all groups of rank 17. Its coordinates are [1, 0, 1, 1] in a world of
-// [tensor, context, data, pipeline] = [2, 2, 3, 3] and, for experts, [1, 2, 0, 1] in
-// [tensor, expert, data, pipeline] = [2, 3, 2, 3].
+// TestKinds checks all groups of rank 17. The coordinates of the rank are [1, 0, 1, 1] in a
+// world of [tensor, context, data, pipeline] = [2, 2, 3, 3]. For experts they are [1, 2, 0,
+// 1] in [tensor, expert, data, pipeline] = [2, 3, 2, 3].
 func TestKinds(t *testing.T) {
 	const world = 36
 	r := newSystem(t, world, "sip.cube_mesh.w=1", "sip.cube_mesh.h=1", "cube.pe_layout.corners=1", "cube.pe_layout.pe_per_corner=1")
@@ -142,8 +142,8 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// TestGroupsComputedOncePerContext checks that all ranks of a context share one grouping,
-// which is computed once, and that another context has its own.
+// TestGroupsComputedOncePerContext checks that the groups are computed once for all ranks
+// of a context, and again for another context.
 func TestGroupsComputedOncePerContext(t *testing.T) {
 	var found [2]*grouping
 	for i := range found {
@@ -182,6 +182,8 @@ func TestReduceWithinGroups(t *testing.T) {
 	}
 }
 
+// TestBeforeInitialisation checks the errors before InitProcessGroup and
+// InitializeModelParallel and after DestroyModelParallel.
 func TestBeforeInitialisation(t *testing.T) {
 	r := newSystem(t, 2)
 	err := r.Spawn(func(r *torch.Rank) error {
@@ -219,7 +221,7 @@ func TestBeforeInitialisation(t *testing.T) {
 	}
 }
 
-// withoutChoices returns an error without the list of valid names.
+// withoutChoices returns err without its list of valid names.
 func withoutChoices(err error) error {
 	text, _, _ := strings.Cut(fmt.Sprint(err), ": there are")
 	return fmt.Errorf("%s", text)

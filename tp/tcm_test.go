@@ -7,8 +7,8 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// TestTightTCM checks that TCM suffices for blocks of any shape while rows of x nearly fill
-// their half of it, and that no tile is lost before its last use.
+// TestTightTCM checks that TCM is large enough for blocks of any shape while rows of x
+// nearly fill their half of TCM, and that no tile is evicted before its last use.
 func TestTightTCM(t *testing.T) {
 	alone := torch.DPPolicy{NumCubes: 1, NumPEs: 1}
 	for _, c := range []struct{ m, k, n int }{

@@ -136,8 +136,9 @@ func TestLayersThreeAxes(t *testing.T) {
 	}
 }
 
-// TestOtherOperationsThreeAxes does the same as TestLayersThreeAxes for norms, activations,
-// sums, the gradient of an embedding, and the cross entropy with its gradient.
+// TestOtherOperationsThreeAxes checks that norms, activations, sums, the gradient of an
+// embedding, and the cross entropy with its gradient give the same elements, bit for bit,
+// for [s, b, h] as for the matrix with s·b rows.
 func TestOtherOperationsThreeAxes(t *testing.T) {
 	const ranks, s, b, h = 2, 7, 3, 32
 	r := newSystem(t, ranks)
@@ -171,7 +172,8 @@ func TestOtherOperationsThreeAxes(t *testing.T) {
 	})
 }
 
-// sameElements compares a tensor of [s, b, h] with a matrix of s·b rows.
+// sameElements fails the test unless the elements of a tensor [s, b, h] equal those of a
+// matrix with s·b rows, bit for bit.
 func sameElements(t *testing.T, name string, three, two *torch.Tensor, b int) {
 	t.Helper()
 	rows := two.Shape()[0]
@@ -181,7 +183,7 @@ func sameElements(t *testing.T, name string, three, two *torch.Tensor, b int) {
 	sameBytes(t, name, three, two)
 }
 
-// sameBytes compares the elements of two tensors.
+// sameBytes fails the test unless the elements of two tensors are equal, bit for bit.
 func sameBytes(t *testing.T, name string, a, b *torch.Tensor) {
 	t.Helper()
 	if !bytes.Equal(torch.Must(a.Numpy()).Bytes, torch.Must(b.Numpy()).Bytes) {

@@ -7,8 +7,8 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// TestLayersOnViews checks that layers give the same results for a slice of a tensor, with
-// or without gaps, as for a copy of the slice.
+// TestLayersOnViews checks that layers give the same results for a view of a part of a
+// tensor as for a copy of that part. The rows of the view may have gaps between them.
 func TestLayersOnViews(t *testing.T) {
 	const rows, cols = 5, 12
 	r := newSystem(t, 2)

@@ -5,12 +5,12 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// bandTilesInTCM is the number of tiles in f32 that fit in TCM: the next tiles, the tiles
-// computed from the current one, and the tiles that earlier commands still use.
+// bandTilesInTCM is the number of tiles in f32 that must fit in TCM: the next tiles, the
+// tiles computed from the current tile, and the tiles that earlier commands still use.
 const bandTilesInTCM = 32
 
-// walk is the order in which a PE visits the tiles of its share of a matrix: the tiles of a
-// band from left to right, and then the tiles of the next band below.
+// walk is the order in which a PE visits the tiles of its share of a matrix: first the
+// tiles of a band of rows from left to right, and then the tiles of the next band below.
 type walk struct {
 	*share
 	bands, cols []interval // rows and columns of the tiles, counted within the share
@@ -19,8 +19,8 @@ type walk struct {
 	columns     [][]tl.Ptr // addresses in the columns, by band
 }
 
-// newWalk plans a walk. A tile has at most the given number of bytes (most) in f32. Tiles
-// end where a piece of an operand ends.
+// newWalk plans the walk over share h, whose first element is at x. A tile has at most
+// `most` bytes in f32. Tiles end where a piece of an operand in use ends.
 func newWalk(h *share, x tl.Ptr, use launchOperands, most int) *walk {
 	w := &walk{share: h, x: x}
 	c := cuts{rows: []int{0, h.rows}, cols: []int{0, h.cols}}
@@ -50,7 +50,7 @@ func newWalk(h *share, x tl.Ptr, use launchOperands, most int) *walk {
 	return w
 }
 
-// pointers returns the address of an element in each operand.
+// pointers returns the address of the element at (row, col) in each operand.
 func pointers(operands [][]torch.Piece, row, col int) (list []tl.Ptr) {
 	for _, pieces := range operands {
 		list = append(list, piecesAt(pieces, row, col)[0].Ptr)
@@ -58,7 +58,7 @@ func pointers(operands [][]torch.Piece, row, col int) (list []tl.Ptr) {
 	return list
 }
 
-// run calls the kernel do for each band.
+// run calls the kernel `do` for each band of rows of the share, from top to bottom.
 func (w *walk) run(t *tl.PE, do func(b *band)) {
 	var next []tl.Tile
 	for i, rows := range w.bands {
@@ -73,8 +73,8 @@ func (w *walk) run(t *tl.PE, do func(b *band)) {
 	}
 }
 
-// load issues the loads of tile i and of the vectors for its columns. It returns nil after
-// the last tile.
+// load issues the loads of tile i of the walk and of the vectors' elements for the columns
+// of the tile. It returns nil after the last tile.
 func (w *walk) load(t *tl.PE, i int) (list []tl.Tile) {
 	if i == len(w.bands)*len(w.cols) {
 		return nil

@@ -9,14 +9,14 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// Limit is a lower bound, and the reason for it.
+// Limit is a lower bound on the time of a collective, and the reason for the bound.
 type Limit struct {
 	Time simtime.Time
 	Kind Kind
 	Why  string // a sentence; the same for all sizes that are limited by the same links
 }
 
-// Kind is the kind of term that determines a limit.
+// Kind is the kind of term that determines a Limit.
 type Kind uint8
 
 // The kinds of limits.
@@ -29,24 +29,25 @@ const (
 
 var kindNames = [...]string{"none", "cut", "volume", "latency"}
 
-// String returns the name, such as "cut".
+// String returns the name of the kind, such as "cut".
 func (k Kind) String() string { return kindNames[k] }
 
-// Compute returns a time that no implementation of a plan can beat, whatever its algorithm.
-// Rank i is PE pes[i] of the system, counted cube by cube, SIP by SIP. The data of a rank
-// is in its own TCM or HBM slice. Only the collective, root, dtype, counts and messages of
-// the plan matter. The bound is the largest of these terms:
+// Compute returns a lower bound on the time of the collective of p: no algorithm can be
+// faster. Rank i runs on PE pes[i]. PEs are numbered over the whole system, cube by cube
+// and SIP by SIP. The data of a rank is in the TCM or the HBM slice of the rank's PE. Of p,
+// only the collective, root, dtype, counts and messages matter. The bound is the largest of
+// these terms:
 //
-//   - Cuts. What a region with some of the ranks must send and receive passes the links at
-//     its edge. Regions are PEs with their HBM slices, cubes, SIPs, and contiguous rows and
-//     columns of cubes or SIPs.
-//   - Volume. What all regions of a kind, which do not overlap, must receive together
-//     passes the links into them. (They may send less: several regions can read data that
-//     one region has left in memory outside.)
-//   - Latency. The data of a rank must reach the ranks that need it.
+//   - Cuts. The data that a region with some of the ranks must send and receive passes the
+//     links at the edge of the region. Regions are PEs with their HBM slices, cubes, SIPs,
+//     and contiguous rows and columns of cubes or SIPs.
+//   - Volume. Take all regions of one kind, which do not overlap. The data that they must
+//     receive together passes the links into the regions. (Regions may send less than they
+//     receive: several regions can read data that one region has left in memory outside.)
+//   - Latency. The data of a rank must reach the ranks that need the data.
 //
-// Links that take no time limit nothing. Links for commands carry no data, and data never
-// passes through the host.
+// Links without serialization time limit nothing. Links for commands carry no data, and
+// data never passes through the host.
 func Compute(g *topology.Graph, pes []int, p *ccl.Plan) Limit {
 	b := search{g: g, demand: newDemand(p, len(pes)), why: func() string { return "nothing that has to move takes time" }}
 	if len(pes) < 2 || b.unit == 0 && p.Collective != ccl.Barrier {
@@ -67,7 +68,7 @@ func Compute(g *topology.Graph, pes []int, p *ccl.Plan) Limit {
 	return Limit{b.time, b.kind, b.why()}
 }
 
-// search is the state of a search for the largest term.
+// search is the state of a search for the largest term of the bound.
 type search struct {
 	*demand
 	g     *topology.Graph
@@ -85,15 +86,15 @@ type site struct {
 
 func (s site) String() string { return fmt.Sprintf("sip%d.cube%d.pe%d", s.sip, s.cube, s.pe) }
 
-// raise records a term if it is larger than all terms so far.
+// raise records a term, its kind and its reason if time is larger than all terms so far.
 func (b *search) raise(time simtime.Time, kind Kind, why func() string) {
 	if time > b.time {
 		b.time, b.kind, b.why = time, kind, why
 	}
 }
 
-// addCuts adds the terms of a partition: the cuts of every run of regions, and the volume
-// of all regions that hold ranks.
+// addCuts considers the terms of one partition of the system: the cut around every run of
+// neighbouring regions, and the volume of all regions that hold ranks.
 func (b *search) addCuts(p *partition) {
 	var all capacity // of the links into regions with ranks
 	regions := 0
@@ -124,7 +125,8 @@ func (b *search) addCuts(p *partition) {
 	})
 }
 
-// addCut adds the term of units that cross the edge of a run of regions in one direction.
+// addCut considers one cut: units of data cross the edge of the regions from first to last
+// in one direction, over links of capacity c. verb is "send" or "receive".
 func (b *search) addCut(p *partition, first, last int, units uint64, c capacity, verb string) {
 	b.raise(c.serialize(host.Product(b.unit, units)), Cut, func() string {
 		whose := "their"

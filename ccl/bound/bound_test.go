@@ -22,7 +22,8 @@ const (
 
 func TestMain(m *testing.M) { os.Exit(rapidtest.Main(m)) }
 
-// graph returns the compiled graph of a preset with some changes.
+// graph returns the compiled graph of a preset with the given settings, such as
+// "key=value".
 func graph(t testing.TB, preset string, sets ...string) *topology.Graph {
 	t.Helper()
 	spec, err := topology.Load(t.Context(), preset, sets...)
@@ -36,7 +37,8 @@ func graph(t testing.TB, preset string, sets ...string) *topology.Graph {
 	return g
 }
 
-// shift returns a message from each rank to the next one.
+// shift returns one message per rank: rank i sends count elements to rank i+1, and the last
+// rank sends to rank 0.
 func shift(ranks, count int) (list []ccl.Message) {
 	for from := range ranks {
 		list = append(list, ccl.Message{From: from, To: (from + 1) % ranks, Count: count})
@@ -44,7 +46,7 @@ func shift(ranks, count int) (list []ccl.Message) {
 	return list
 }
 
-// firstPEs returns the first n PEs of a system.
+// firstPEs returns the numbers of the first n PEs of a system.
 func firstPEs(n int) []int {
 	pes := make([]int, n)
 	for i := range pes {
@@ -53,15 +55,16 @@ func firstPEs(n int) []int {
 	return pes
 }
 
-// allReduce returns a plan of an all-reduce of a number of bytes.
+// allReduce returns a plan for an all-reduce of a tensor with the given number of bytes.
 func allReduce(bytes int) *ccl.Plan {
 	return &ccl.Plan{Collective: ccl.AllReduce, DType: tl.U8, Counts: []int{bytes}}
 }
 
-// TestBoundIsTheOptimumOfFabrics compares the bound with exact optima, which are known from
-// linear programming for large messages between SIPs of one PE. They are in units of the
-// message size divided by the bandwidth of a link, to three digits. The volume term reaches
-// them.
+// TestBoundIsTheOptimumOfFabrics checks that the bound of a large all-reduce between SIPs
+// with one PE each equals the exact optimum, which is known from linear programming. An
+// optimum is in units of the message size divided by the bandwidth of a link, to three
+// digits. The volume term gives these bounds. For one byte, the bound must be the latency
+// of the longest path.
 func TestBoundIsTheOptimumOfFabrics(t *testing.T) {
 	for _, c := range []struct {
 		shape        string
@@ -98,7 +101,7 @@ func TestBoundIsTheOptimumOfFabrics(t *testing.T) {
 	}
 }
 
-// slow returns a setting that limits links to 1 GB/s, in both directions.
+// slow returns a setting that limits each of the given links to 1 GB/s.
 func slow(links ...string) string {
 	for i, l := range links {
 		links[i] = "{link: " + l + ", bandwidth: 1 GB/s}"
@@ -106,9 +109,10 @@ func slow(links ...string) string {
 	return "overrides=[" + strings.Join(links, ", ") + "]"
 }
 
-// TestBoundTerms checks the time and the reason of bounds of an all-reduce of 1 MiB.
+// TestBoundTerms checks the time and the reason of the bound for an all-reduce of 1 MiB,
+// for systems in which different regions or paths determine the bound.
 func TestBoundTerms(t *testing.T) {
-	// rate returns the time of a number of mebibytes at a number of GB/s, rounded down.
+	// rate returns how long `times` MiB take at gbps GB/s, rounded down.
 	rate := func(times, gbps int64) simtime.Time { return simtime.Time(mib * 1_000_000 * times / gbps) }
 	for _, c := range []struct {
 		preset string
@@ -153,9 +157,9 @@ func TestBoundTerms(t *testing.T) {
 	}
 }
 
-// TestBoundOfCollectives checks the bound of each collective on SIPs of one PE, with links
-// of 100 GB/s and 150 ns. Each block is 1 MiB. Rank 1 is the root, and each rank has a
-// message for the next.
+// TestBoundOfCollectives checks the bound of each collective on SIPs with one PE each.
+// Links have 100 GB/s and 150 ns. Each block is 1 MiB. The root is rank 1. For SendRecv,
+// each rank sends one message to the next rank.
 func TestBoundOfCollectives(t *testing.T) {
 	const link = mib * 10_000 * simtime.Femtosecond // the time of a block on one link
 	mesh := []string{"system.sips.topology=mesh_2d_no_wrap", "system.sips.count=6", "system.sips.w=2", "system.sips.h=3"}
@@ -229,6 +233,8 @@ func TestBoundOfUnevenBlocks(t *testing.T) {
 	}
 }
 
+// TestBoundOfNothingAndTooMuch checks that the bound is 0 if no data has to move, and Never
+// if the number of bytes overflows.
 func TestBoundOfNothingAndTooMuch(t *testing.T) {
 	g := graph(t, "default")
 	for _, c := range ccl.Collectives() {
@@ -249,8 +255,9 @@ func TestBoundOfNothingAndTooMuch(t *testing.T) {
 	}
 }
 
-// TestBoundOfRoundedFlits checks that the bound is neither above the time of the flits nor
-// far below it. Flits take whole femtoseconds, so a link of 3 GB/s carries slightly more.
+// TestBoundOfRoundedFlits checks that the bound is at most the time of the flits on a link,
+// and at most a billionth below that time. The time of a flit is rounded to whole
+// femtoseconds, so a link of 3 GB/s carries slightly more than 3 GB/s.
 func TestBoundOfRoundedFlits(t *testing.T) {
 	g := graph(t, "alpha_beta", "system.sips.count=2", "system.sips.link.bandwidth=3 GB/s")
 	flits := gib / 256 * topology.BytesPerSec(3e9).Serialize(256)
@@ -260,8 +267,9 @@ func TestBoundOfRoundedFlits(t *testing.T) {
 	}
 }
 
-// TestBoundOfRingsIsThatOfAllCuts checks that on a ring or a line, runs of SIPs are the
-// only cuts that matter: no other subset gives a larger bound.
+// TestBoundOfRingsIsThatOfAllCuts checks that Compute finds the largest bound of an
+// all-reduce on a ring or line of SIPs. Compute tries only runs of neighbouring SIPs;
+// allCuts tries every subset of the SIPs. Both must return the same bound.
 func TestBoundOfRingsIsThatOfAllCuts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(3, 6).Draw(t, "SIPs")
@@ -309,7 +317,8 @@ func TestBoundOfRingsIsThatOfAllCuts(t *testing.T) {
 	})
 }
 
-// allCuts computes the bound by trying every subset and every path.
+// allCuts computes the bound of an all-reduce from the capacity and latency between every
+// two SIPs, by trying every subset of the SIPs, the volume term and every path.
 func allCuts(capacity [][]int64, latency [][]simtime.Time, pes []int, bytes int64) (most simtime.Time) {
 	n := len(capacity)
 	ranks := 0
@@ -356,8 +365,9 @@ func allCuts(capacity [][]int64, latency [][]simtime.Time, pes []int, bytes int6
 	return most
 }
 
-// TestBoundOfOneByteIsNoLaterThanItsRoute checks that no message is faster than the latency
-// term.
+// TestBoundOfOneByteIsNoLaterThanItsRoute checks that the bound of an all-reduce of one
+// byte between two PEs is at most the latency of the route between them, and at least half
+// of it.
 func TestBoundOfOneByteIsNoLaterThanItsRoute(t *testing.T) {
 	g := graph(t, "ring6")
 	perCube, cubes := g.Spec().PEsPerCube(), g.Spec().CubesPerSIP()
@@ -379,8 +389,8 @@ func TestBoundOfOneByteIsNoLaterThanItsRoute(t *testing.T) {
 	})
 }
 
-// BenchmarkBound measures Compute for several systems, up to 16,384 ranks on 131,072 PEs,
-// two on each cube.
+// BenchmarkBound measures Compute for three systems. The largest has 16,384 ranks on
+// 131,072 PEs, one rank on every eighth PE.
 func BenchmarkBound(b *testing.B) {
 	for _, c := range []struct {
 		sips  string

@@ -8,16 +8,17 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// capacity is the bandwidth of a set of links in bytes per second, as a number of 128 bits,
-// and the number of links that are unlimited.
+// capacity is the total bandwidth of a set of links: the bandwidth of the limited links in
+// bytes per second, as a number of 128 bits, and the number of unlimited links.
 type capacity struct {
 	high, low uint64
 	unlimited int
 }
 
-// newCapacity returns the capacity of a link. A flit takes a whole number of femtoseconds,
-// so a link can carry slightly more than its bandwidth. (The last, short flit of a message
-// is rounded, too, by half a femtosecond; the latency of the flit outweighs this.)
+// newCapacity returns the capacity of one link of bandwidth bw. A flit takes a whole number
+// of femtoseconds, so a link can carry slightly more than bw. (The time of the last, short
+// flit of a message is rounded too, by at most half a femtosecond. The latency of that flit
+// outweighs the rounding.)
 func newCapacity(bw topology.BytesPerSec, flit topology.Bytes) capacity {
 	high, low := bits.Mul64(uint64(flit), uint64(simtime.Second))
 	each := uint64(bw.Serialize(flit))
@@ -45,8 +46,8 @@ func (c *capacity) sub(d capacity) {
 	c.unlimited -= d.unlimited
 }
 
-// serialize returns the time that a number of bytes take, rounded down. It returns 0 if the
-// capacity is unlimited, zero or too large to compute.
+// serialize returns how long the links take to carry the given number of bytes, rounded
+// down. It returns 0 if the capacity is unlimited, zero or too large to compute.
 func (c capacity) serialize(bytes uint64) simtime.Time {
 	if c.unlimited > 0 || c.high > 0 || c.low == 0 {
 		return 0

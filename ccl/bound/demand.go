@@ -8,8 +8,9 @@ import (
 	"github.com/kernbench/kernbench/internal/host"
 )
 
-// demand is the data that a collective must move between ranks. Its unit is a whole tensor,
-// or a block if all blocks have the same size, or otherwise an element.
+// demand is the data that a collective must move between ranks, whatever the algorithm.
+// Data is counted in units: a unit is the whole tensor, or a block if all blocks have the
+// same size, or otherwise an element.
 type demand struct {
 	collective ccl.Collective
 	ranks      int
@@ -21,13 +22,14 @@ type demand struct {
 	pairs      []pair                // units between pairs of ranks, for SendRecv and for an AllToAll with blocks of different sizes; otherwise nil
 }
 
-// pair is two ranks, and the number of units that one sends to the other.
+// pair is a sending rank, a receiving rank, and the number of units between them.
 type pair struct {
 	from, to int
 	units    uint64
 }
 
-// newDemand returns the demand of a plan on some ranks.
+// newDemand computes which data the collective of p must move between ranks, and chooses
+// the unit in which the data is counted.
 func newDemand(p *ccl.Plan, ranks int) *demand {
 	d := &demand{collective: p.Collective, ranks: ranks, root: p.Root, unit: 1, noun: "block", total: uint64(ranks)}
 	d.weight = func(int) uint64 { return 1 }
@@ -63,7 +65,8 @@ func newDemand(p *ccl.Plan, ranks int) *demand {
 	return d
 }
 
-// countMessages makes a message the unit, if all messages have the same size.
+// countMessages changes the unit from an element to a message if all messages have the same
+// size. Without messages the unit becomes 0 bytes.
 func (d *demand) countMessages() {
 	if len(d.pairs) == 0 {
 		d.unit = 0
@@ -84,7 +87,7 @@ func (d *demand) isWhole() bool {
 	return d.collective == ccl.AllReduce || d.collective == ccl.Reduce || d.collective == ccl.Broadcast
 }
 
-// share is the part of a collective that a region holds.
+// share is the part of a collective's ranks and data that belongs to one region.
 type share struct {
 	ranks          int
 	weight         uint64 // units of the blocks of these ranks
@@ -92,7 +95,7 @@ type share struct {
 	sent, received uint64 // units of pairs that cross the edge
 }
 
-// add adds the share of another region.
+// add adds the ranks and data of o, the share of another region, to s.
 func (s *share) add(o share) {
 	s.ranks += o.ranks
 	s.weight += o.weight
@@ -101,8 +104,8 @@ func (s *share) add(o share) {
 	s.received += o.received
 }
 
-// crossing returns the number of units that a region must send and receive, if there are
-// ranks inside and outside of it.
+// crossing returns the number of units that must leave and enter a region with share s.
+// There must be ranks inside and outside the region.
 func (d *demand) crossing(s share) (out, in uint64) {
 	inside, outside := s.weight, d.total-s.weight
 	switch d.collective {
@@ -135,14 +138,14 @@ func (d *demand) crossing(s share) (out, in uint64) {
 	return s.sent, s.received // messages are pairs; a barrier has none
 }
 
-// toRoot reports whether data moves to the root.
+// toRoot reports whether the collective moves data to the root: Reduce and Gather do.
 func (d *demand) toRoot() bool { return d.collective == ccl.Reduce || d.collective == ccl.Gather }
 
-// volume returns the number of units that k regions, which hold all ranks, must receive
-// together, if that is more than the sum of what each region must receive. This is so for
-// collectives in which ranks form sums of what they receive, because only ranks add, and
-// all ranks are in the regions. For others it returns 0: there, a sum over all regions
-// bounds no more than the worst cut.
+// volume returns the number of units that k regions must receive together, if the regions
+// hold all ranks. It returns 0 for collectives without sums, because for these collectives
+// no volume gives a larger bound than the worst cut. With sums the total is larger than
+// what the regions must receive one by one, because only ranks add, and all ranks are in
+// the regions.
 func (d *demand) volume(k int) uint64 {
 	others := uint64(k - 1)
 	switch d.collective {
@@ -156,7 +159,9 @@ func (d *demand) volume(k int) uint64 {
 	return 0
 }
 
-// sources returns the ranks at which paths of data begin, or, for Reduce and Gather, end.
+// sources returns the ranks from which addLatency searches paths: the root in a rooted
+// collective, and otherwise all ranks that send data. For Reduce and Gather, the data moves
+// to the root, not from it.
 func (d *demand) sources() (ranks []int) {
 	if d.collective.Rooted() {
 		return []int{d.root}
@@ -173,8 +178,8 @@ func (d *demand) sources() (ranks []int) {
 	return ranks
 }
 
-// partners returns a function that reports whether a rank needs the data of a source, or,
-// for Reduce and Gather, has data that the source needs.
+// partners returns a function that reports whether a rank needs data of the source. For
+// Reduce and Gather, it reports whether the rank has data that the source, the root, needs.
 func (d *demand) partners(source int) func(rank int) bool {
 	if d.pairs != nil {
 		named := make([]bool, d.ranks)
@@ -194,7 +199,7 @@ func (d *demand) partners(source int) func(rank int) bool {
 	return func(int) bool { return true }
 }
 
-// amount describes a number of units in words.
+// amount describes a number of units in words, such as "3 blocks".
 func (d *demand) amount(units uint64) string {
 	switch {
 	case d.noun == "" && units == 1:

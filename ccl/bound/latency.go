@@ -7,9 +7,9 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// addLatency adds the term of the longest path between two ranks, one of which has data
-// that the other needs. Ranks may forward messages of other ranks, so the paths are the
-// fastest of the graph, not the routes of the machine.
+// addLatency considers the latency term: the longest of the paths between two ranks, one of
+// which has data that the other needs. A path is the fastest one in the graph, not the
+// route that the machine would take, because ranks may forward messages for other ranks.
 func (b *search) addLatency() {
 	// Paths begin at all ranks if that is quick, otherwise at the first and the last.
 	const quick = 1 << 18 // nodes visited: 87 ranks in the default system
@@ -36,7 +36,7 @@ func (b *search) addLatency() {
 	}
 }
 
-// distances is the links that carry data, by the node at which each begins.
+// distances lists the links that carry data, by the node at which each link begins.
 type distances [][]hop
 
 // hop is a link, and the node at its end.
@@ -45,8 +45,8 @@ type hop struct {
 	time simtime.Time
 }
 
-// newDistances returns the links of a system. With reverse, each link leads in the opposite
-// direction.
+// newDistances returns the links of a system that carry data. With reverse, each link leads
+// in the opposite direction.
 func newDistances(g *topology.Graph, reverse bool) distances {
 	d := make(distances, g.NumNodes())
 	for _, l := range g.Links() {
@@ -63,9 +63,9 @@ func newDistances(g *topology.Graph, reverse bool) distances {
 	return d
 }
 
-// latencies computes the latency to each node from the nearest of some nodes. It lowers
-// latencies until none changes, which is quick because paths with few hops are usually the
-// fastest.
+// latencies returns, for each node of the system, the latency from the nearest of the given
+// nodes. It lowers latencies until none changes, which is quick because paths with few hops
+// are usually the fastest.
 func (d distances) latencies(nodes ...topology.NodeID) []simtime.Time {
 	at := make([]simtime.Time, len(d))
 	for n := range at {

@@ -15,26 +15,28 @@ type partition struct {
 	regions  []region
 }
 
-// none is the region of nodes that are in no region.
+// none is the number that regionOf returns for a node that is in no region.
 const none = -1
 
-// region is a part of the system, or a run of such parts: its share of a collective, and
-// the capacity of the links at its edge.
+// region is a part of the system, or a run of neighbouring parts. It has the share of the
+// collective's data that belongs to the region, and the capacity of the links at its edge.
 type region struct {
 	share
 	out, in capacity
 	inner   []edge // edges to earlier regions of the same line
 }
 
-// edge is a link between two regions, or the units that one of two ranks sends to the
-// other. Its direction does not matter.
+// edge is a connection between two regions in the same row of regions: a link with its
+// rate, or the units that a rank in one region sends to a rank in the other. The edge is
+// stored at the later region. The direction does not matter.
 type edge struct {
 	other int // the earlier of the two regions
 	rate  capacity
 	units uint64
 }
 
-// partitions returns all partitions of the system into regions, the coarsest first.
+// partitions returns the ways in which the system divides into regions: SIPs, cube columns,
+// cube rows, cubes, PEs, and for a grid of SIPs its columns and rows.
 func (b *search) partitions() []*partition {
 	s := b.g.Spec()
 	sips, cubes, pes := s.System.SIPs.Count, s.CubesPerSIP(), s.PEsPerCube()
@@ -81,7 +83,8 @@ func (b *search) partitions() []*partition {
 	return parts
 }
 
-// fill adds ranks, units and links to their regions.
+// fill adds to each region of the partitions the ranks in the region, the units that they
+// send and receive, and the capacity of the links at the edge.
 func (b *search) fill(parts []*partition) {
 	for _, p := range parts {
 		at := make([]int, len(b.sites)) // region of each rank
@@ -122,7 +125,7 @@ func (b *search) fill(parts []*partition) {
 	}
 }
 
-// carriesData reports whether data is stored in a node or passes through it.
+// carriesData reports whether nodes of kind k store data or pass data on.
 func carriesData(k topology.Kind) bool {
 	switch k {
 	case topology.KindSwitch, topology.KindIOSwitch, topology.KindUCIe, topology.KindRouter,
@@ -132,7 +135,8 @@ func carriesData(k topology.Kind) bool {
 	return false
 }
 
-// connect records an edge between two regions, if a run can contain both.
+// connect records edge e between the regions a and b, if both are in the same row of
+// regions, so that a run can contain both.
 func (p *partition) connect(e edge, a, b int) {
 	if a/p.line != b/p.line {
 		return
@@ -142,8 +146,8 @@ func (p *partition) connect(e edge, a, b int) {
 	r.inner = append(r.inner, e)
 }
 
-// extend extends a run of regions from first to last-1 by the region last. Links between
-// them no longer cross the edge.
+// extend adds the region last to run, which contains the regions first to last-1. Links
+// between these regions and last no longer cross the edge of the run.
 func (p *partition) extend(run *region, first, last int) {
 	r := &p.regions[last]
 	run.add(r.share)
@@ -159,7 +163,7 @@ func (p *partition) extend(run *region, first, last int) {
 	}
 }
 
-// name returns the name of a run of regions.
+// name returns the name of the run of regions from first to last, such as "SIPs 2 to 4".
 func (p *partition) name(first, last int) string {
 	from, of := p.label(first)
 	if first == last {

@@ -8,8 +8,8 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// Formula is a function that predicts how long the collective of a plan takes on a network.
-// The plan has several ranks.
+// Formula is a function that predicts how long the collective of p takes on network n. The
+// plan has at least two ranks.
 type Formula func(p *ccl.Plan, n *Network) simtime.Time
 
 var formulas = map[*ccl.Algorithm]Formula{}
@@ -18,8 +18,8 @@ var formulas = map[*ccl.Algorithm]Formula{}
 // of the algorithm.
 func Register(a *ccl.Algorithm, f Formula) { formulas[a] = f }
 
-// formula returns the registered formula of an algorithm, or one that is computed from its
-// schedule, or nil.
+// formula returns the registered formula of an algorithm. Without one, it returns a formula
+// that is computed from the algorithm's schedule, or nil if there is no schedule.
 func formula(a *ccl.Algorithm) Formula {
 	if f := formulas[a]; f != nil || a.Schedule == nil {
 		return f
@@ -27,8 +27,8 @@ func formula(a *ccl.Algorithm) Formula {
 	return func(p *ccl.Plan, n *Network) simtime.Time { return n.schedule(p, a.Schedule(p)) }
 }
 
-// Cost predicts how long a collective takes with an algorithm. It reports false if the
-// algorithm has neither a schedule nor a formula.
+// Cost predicts how long the collective of p takes on network n with algorithm a. It
+// reports false if the algorithm has neither a schedule nor a formula.
 func Cost(a *ccl.Algorithm, p *ccl.Plan, n *Network) (t simtime.Time, ok bool) {
 	f := formula(a)
 	if f == nil || p.Ranks == 1 {
@@ -42,8 +42,8 @@ func Cost(a *ccl.Algorithm, p *ccl.Plan, n *Network) (t simtime.Time, ok bool) {
 }
 
 // Pick returns the algorithm with the lowest cost, and that cost. If several algorithms
-// have the same cost, it prefers the first in plain, and then the first by name. It returns
-// nil if no algorithm for the collective fits and has a cost.
+// have the same cost, it prefers the first in the list plain, and then the first by name.
+// It returns nil if no algorithm for the collective fits and has a cost.
 func Pick(p *ccl.Plan, n *Network) (best *ccl.Algorithm, cost simtime.Time) {
 	for _, a := range ccl.Algorithms(p.Collective) {
 		if p.Ranks > maxNeighbors && len(a.Neighbors(p, 0)) > maxNeighbors || n.Fits(a, p) != nil {
@@ -66,13 +66,13 @@ const maxNeighbors = 1024
 // of one row. The simplest is first.
 var plain = []*ccl.Algorithm{ccl.Ring, ccl.BidirectionalRing, ccl.Mesh, ccl.DualMesh, ccl.Torus}
 
-// plainer reports whether algorithm a comes before b in plain.
+// plainer reports whether algorithm a comes before algorithm b in the list plain.
 func plainer(a, b *ccl.Algorithm) bool {
 	i, j := slices.Index(plain, a), slices.Index(plain, b)
 	return i >= 0 && (j < 0 || i < j)
 }
 
-// schedule computes the cost of a schedule.
+// schedule computes the cost of the collective of p from the messages of schedule s.
 func (n *Network) schedule(p *ccl.Plan, s ccl.Schedule) simtime.Time {
 	switch {
 	case p.Collective == ccl.SendRecv:
@@ -91,8 +91,8 @@ func (n *Network) schedule(p *ccl.Plan, s ccl.Schedule) simtime.Time {
 	return 0
 }
 
-// messages computes the cost of single messages: the time of the longest message, or of all
-// messages on the busiest link, whichever is longer.
+// messages computes the cost of the single messages of a SendRecv: the time of the longest
+// message, or of all messages on the busiest link, whichever is longer.
 func (n *Network) messages(p *ccl.Plan) (t simtime.Time) {
 	for _, m := range p.Messages {
 		t = max(t, n.Alpha(m.From, m.To, int64(m.Count*p.DType.Size())))
@@ -104,10 +104,11 @@ func (n *Network) messages(p *ccl.Plan) (t simtime.Time) {
 	}))
 }
 
-// hierarchy computes the cost of a pipeline between the roots of devices, and of the trees
-// within devices to the roots and back. The trees add the time of one segment before and
-// after the pipeline. If the trees take longer than the pipeline for all data, their time
-// replaces that of the pipeline. Sums and results pass through the memory of the roots.
+// hierarchy computes the cost of a schedule with two levels: a pipeline between the root
+// cubes of the devices, and trees within each device to the root cube and back. The trees
+// add the time of one segment before and after the pipeline. If the trees take longer for
+// all data than the pipeline, the time of the trees replaces that of the pipeline. Sums and
+// results pass through the memory of the root cubes.
 func (n *Network) hierarchy(p *ccl.Plan, s ccl.Schedule) simtime.Time {
 	between := n.subset(s.Roots).pipeline(p, s.Pipeline)
 	device := *p
@@ -123,7 +124,8 @@ func (n *Network) hierarchy(p *ccl.Plan, s ccl.Schedule) simtime.Time {
 	return within(tl.CDiv(p.Count(0), s.Pipeline.Segments)) + max(between, within(p.Count(0))) + memory
 }
 
-// sample yields the ranks that represent all ranks: each rank, or about 64 of many.
+// sample yields the ranks for which a formula is evaluated: all ranks if there are few, and
+// otherwise about 64 ranks at equal distances.
 func sample(ranks int) func(func(int) bool) {
 	const few = 64
 	stride := max(1, ranks/few)

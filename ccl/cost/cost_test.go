@@ -8,8 +8,8 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// plan returns a plan of 20,000 elements of f16 with one rank on each of the first cubes of
-// the default system, and the network of the ranks.
+// plan returns a plan for collective c with 20,000 elements of f16, and the network of its
+// ranks. Each rank runs on one PE of a different cube of the default system.
 func plan(t *testing.T, c ccl.Collective, ranks int) (*ccl.Plan, *Network) {
 	g := graph(t)
 	pes := make([]int, ranks)
@@ -23,7 +23,7 @@ func plan(t *testing.T, c ccl.Collective, ranks int) (*ccl.Plan, *Network) {
 	return p, NewNetwork(g, pes, g.Spec().PE.IPCQ)
 }
 
-// TestCosts compares the cost of each kind of schedule with a recorded value.
+// TestCosts checks that the cost of each kind of schedule equals a recorded value.
 func TestCosts(t *testing.T) {
 	for _, tt := range []struct {
 		algorithm  *ccl.Algorithm

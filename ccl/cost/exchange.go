@@ -6,12 +6,13 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// exchange computes the cost of steps in which every rank sends messages to all other
-// ranks.
+// exchange computes the cost of a schedule in which every rank sends messages to all other
+// ranks in each step.
 //
-// A step takes as long as the longest message, and the messages of other ranks behind it.
-// Messages are combined one after another. Each further segment takes the time of its
-// messages on the busiest link, or of a step.
+// A step takes as long as its longest message and the messages of other ranks that wait
+// behind that message. Received messages are combined one after another. Each segment after
+// the first takes the time of its messages on the busiest link, or the time of a step if
+// that is longer.
 func (n *Network) exchange(p *ccl.Plan, e *ccl.Exchange) simtime.Time {
 	bytes := int64(e.Elems * p.DType.Size())
 	combine, busy := n.combining(e.Elems, p.DType)
@@ -57,8 +58,8 @@ func (n *Network) exchange(p *ccl.Plan, e *ccl.Exchange) simtime.Time {
 	return first + simtime.Time(e.Segments-1)*period
 }
 
-// ringExchange computes the cost of an all-to-all round a ring: N-1 steps for the first
-// blocks, followed by the other blocks of the busiest link.
+// ringExchange computes the cost of an all-to-all around a ring: N-1 steps for the first
+// blocks, followed by the remaining blocks on the busiest link.
 func (n *Network) ringExchange(p *ccl.Plan, e *ccl.Exchange) simtime.Time {
 	bytes := int64(e.Elems * p.DType.Size())
 	var step, trip simtime.Time

@@ -10,7 +10,8 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// FitError is the error that an algorithm does not fit on the PEs of a group.
+// FitError reports that an algorithm does not fit into the ports or the memory of the PEs
+// of a group.
 type FitError struct {
 	Algorithm string
 	Reason    string        // what the algorithm needs, and what the PEs have
@@ -25,9 +26,9 @@ func (e *FitError) Error() string {
 	return text
 }
 
-// TooManyPorts returns the error for an algorithm that needs a queue to each neighbour, and
-// has more neighbours than a PE has ports. The error lists the algorithms that need no more
-// ports than there are.
+// TooManyPorts returns the error for an algorithm that needs a queue to each neighbour but
+// has more neighbours than the maxPorts ports of a PE. The error lists the algorithms that
+// need at most maxPorts ports.
 func TooManyPorts(a *ccl.Algorithm, p *ccl.Plan, maxPorts int) *FitError {
 	plan := *p
 	return &FitError{a.Name, fmt.Sprintf("needs %d ports, and pe.ipcq.max_ports is %d", a.Ports(p), maxPorts), func() string {
@@ -45,9 +46,10 @@ func TooManyPorts(a *ccl.Algorithm, p *ccl.Plan, maxPorts int) *FitError {
 	}}
 }
 
-// Fits returns a *FitError unless messages of the algorithm can be sent: through queues, if
-// these fit into their memory, or to inboxes, if the algorithm supports them. The tiles of
-// the algorithm, and the bytes that n.Room reserves, must also fit into TCM.
+// Fits returns nil if algorithm a can run the collective of p, and otherwise a *FitError.
+// The messages need queues that fit into their memory, or inboxes if the algorithm supports
+// inboxes. The tiles of the algorithm, and the bytes that n.Room reserves, must also fit
+// into TCM.
 func (n *Network) Fits(a *ccl.Algorithm, p *ccl.Plan) error {
 	// Usually the maximum number of queues of a PE fits, and the ports need not be counted.
 	if !n.onlyQueues(a) && n.fits(a, p, n.queues.MaxPorts) == nil {
@@ -56,10 +58,10 @@ func (n *Network) Fits(a *ccl.Algorithm, p *ccl.Plan) error {
 	return n.fits(a, p, a.Ports(p))
 }
 
-// onlyQueues reports whether messages of an algorithm must not go to inboxes.
+// onlyQueues reports whether the messages of algorithm a must use queues, not inboxes.
 func (n *Network) onlyQueues(a *ccl.Algorithm) bool { return n.QueuesAlone || a.Inbox == nil }
 
-// fits is Fits for an algorithm whose ranks need at most a number of ports.
+// fits is Fits for an algorithm whose ranks need at most the given number of ports.
 func (n *Network) fits(a *ccl.Algorithm, p *ccl.Plan, ports int) error {
 	q, spec := &n.queues, n.g.Spec()
 	memory := func(format string, args ...any) error {
@@ -100,7 +102,8 @@ func (n *Network) fits(a *ccl.Algorithm, p *ccl.Plan, ports int) error {
 // leastTile is the minimum number of bytes of TCM that a tile occupies.
 const leastTile topology.Bytes = 256
 
-// sharers returns the maximum number of PEs of one cube that take part.
+// sharers returns the number of ranks on the cube with the most ranks. These ranks share
+// the memory of the cube.
 func (n *Network) sharers() (most int) {
 	each, count := n.g.Spec().PEsPerCube(), map[int]int{}
 	for _, pe := range n.pes {
@@ -110,10 +113,10 @@ func (n *Network) sharers() (most int) {
 	return min(each, most*n.Lanes)
 }
 
-// CheckSettings returns an error unless the algorithm of the settings fits on PEs, one for
-// each rank, with queues q. The algorithm fits if the smallest messages of one of its
-// collectives fit. For auto, at least one of all algorithms must fit. The plans of later
-// collectives may need more memory.
+// CheckSettings returns an error unless the algorithm of the settings fits on the given
+// PEs, one for each rank, with queues q. The algorithm fits if the smallest messages of one
+// of its collectives fit. For auto, at least one algorithm must fit. Collectives with
+// larger messages may need more memory.
 func CheckSettings(s ccl.Settings, g *topology.Graph, pes []int, q topology.IPCQ) error {
 	n := &Network{g: g, pes: pes, queues: q, Lanes: 1}
 	layout := ccl.NewLayout(g, pes)

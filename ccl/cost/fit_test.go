@@ -23,8 +23,8 @@ func graph(t *testing.T) *topology.Graph {
 	return g
 }
 
-// TestSettingsFit checks that settings are refused if their queues, together with the tiles
-// of the smallest messages, do not fit into memory.
+// TestSettingsFit checks that CheckSettings refuses settings whose queues, together with
+// the tiles of the smallest messages, do not fit into memory.
 func TestSettingsFit(t *testing.T) {
 	g := graph(t) // 2 SIPs of 16 cubes of 8 PEs
 	spread := func(ranks, stride int) (pes []int) {
@@ -87,7 +87,7 @@ func TestSettingsFit(t *testing.T) {
 	}
 }
 
-// TestQueuesAlone checks that an algorithm without inboxes is refused if a rank has more
+// TestQueuesAlone checks that, with QueuesAlone, an algorithm is refused if a rank has more
 // neighbours than a PE has ports, and that the error lists the algorithms that need fewer
 // ports.
 func TestQueuesAlone(t *testing.T) {

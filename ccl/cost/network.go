@@ -10,8 +10,8 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// Network is the connections between the ranks of a group. The costs of messages follow
-// from it; nothing is simulated.
+// Network describes the connections between the ranks of a group. The costs of messages are
+// computed from it; nothing is simulated.
 type Network struct {
 	g      *topology.Graph
 	pes    []int // the PE of each rank
@@ -34,13 +34,13 @@ type Network struct {
 	used []topology.LinkID // links with a load; scratch space of Busiest
 }
 
-// NewNetwork returns the network of ranks on some PEs of a system, with queues between
-// them. PEs are numbered cube by cube, SIP by SIP.
+// NewNetwork returns the network of a group whose rank i is PE pes[i] of the system, with
+// the given kind of queues between ranks. PEs are numbered cube by cube, SIP by SIP.
 func NewNetwork(g *topology.Graph, pes []int, queues topology.IPCQ) *Network {
 	return &Network{g: g, pes: pes, queues: queues, Lanes: 1, load: make([]int64, len(g.Links()))}
 }
 
-// subset returns the network of some of the ranks.
+// subset returns the network of only the given ranks.
 func (n *Network) subset(ranks []int) *Network {
 	m := *n
 	m.pes = make([]int, len(ranks))
@@ -50,7 +50,8 @@ func (n *Network) subset(ranks []int) *Network {
 	return &m
 }
 
-// node returns a component of a rank's PE, or a memory of the PE.
+// node returns the node of the given kind that belongs to a rank: a component of the rank's
+// PE, its HBM slice, or the SRAM of its cube.
 func (n *Network) node(rank int, kind topology.Kind) topology.NodeID {
 	s := n.g.Spec()
 	each, cubes := s.PEsPerCube(), s.CubesPerSIP()
@@ -65,8 +66,8 @@ func (n *Network) node(rank int, kind topology.Kind) topology.NodeID {
 	return n.g.PENode(sip, cube, i, kind)
 }
 
-// transferTime computes how long a number of bytes take from one node to another without
-// contention.
+// transferTime computes how long a transfer of the given size takes from one node to
+// another without contention.
 func (n *Network) transferTime(from, to topology.NodeID, bytes int64) simtime.Time {
 	n.route(from, to)
 	hops := make([]fabric.Hop, 0, 16)
@@ -78,7 +79,7 @@ func (n *Network) transferTime(from, to topology.NodeID, bytes int64) simtime.Ti
 	return fabric.Uncontended(hops, topology.Bytes(bytes), n.g.Spec().System.Flit)
 }
 
-// route sets n.path to the links between two nodes.
+// route sets n.path to the links of the route between two nodes.
 func (n *Network) route(from, to topology.NodeID) {
 	path, err := n.g.Route(n.path[:0], from, to)
 	if err != nil {
@@ -87,7 +88,8 @@ func (n *Network) route(from, to topology.NodeID) {
 	n.path = path
 }
 
-// slots returns the kind of memory in which a message waits for its receiver.
+// slots returns the kind of memory that holds the slots, in which a message waits for its
+// receiver.
 func (n *Network) slots() topology.Kind {
 	switch {
 	case n.inbox || n.queues.BufferKind == topology.BufferHBM:
@@ -98,9 +100,9 @@ func (n *Network) slots() topology.Kind {
 	return topology.KindTCM
 }
 
-// Alpha computes how long a message takes between two ranks if no other message is in
-// flight: from the call of Send, or of Put and Notify, until the receiver can use the
-// message.
+// Alpha computes how long a message of the given size takes between two ranks if no other
+// message is in flight. The time counts from the call of Send, or of Put and Notify, until
+// the receiver can use the message.
 func (n *Network) Alpha(from, to int, bytes int64) simtime.Time {
 	s := &n.g.Spec().PE
 	kind := n.slots()
@@ -120,7 +122,7 @@ func (n *Network) Alpha(from, to int, bytes int64) simtime.Time {
 	return t
 }
 
-// burst returns the time that HBM takes for a burst, its smallest access.
+// burst returns how long a pseudo-channel of HBM takes for one burst, its smallest access.
 func (n *Network) burst() simtime.Time {
 	h := &n.g.Spec().Cube.HBM
 	return h.ChannelBandwidth.Serialize(h.Burst)
@@ -131,15 +133,17 @@ func (n *Network) dispatch() simtime.Time {
 	return n.g.Spec().PE.CPU.Clock.Cycles(n.g.Spec().PE.CPU.DispatchCycles)
 }
 
-// roundTrip computes how long a message occupies a slot: until its credit has returned.
+// roundTrip computes how long a message occupies a slot: from the call of Send until the
+// credit has returned to the sender.
 func (n *Network) roundTrip(from, to int, bytes int64) simtime.Time {
 	t := n.Alpha(from, to, bytes)
 	n.route(n.node(to, topology.KindTCM), n.node(from, topology.KindTCM))
 	return t + n.g.Latency(n.path) + n.g.Bottleneck(n.path).Serialize(n.queues.CreditBytes)
 }
 
-// flight computes the share of a DMA engine's time that a message takes. Several messages
-// may be in flight at once. A message to an inbox is followed by a notification.
+// flight computes how long a message occupies the DMA engine: the time of the transfer
+// divided by the number of messages that the engine can have in flight. For an inbox, it
+// adds the time of the notification that follows the message.
 func (n *Network) flight(from, to int, bytes int64) simtime.Time {
 	t := n.transferTime(n.node(from, topology.KindTCM), n.node(to, n.slots()), bytes)
 	if n.inbox {
@@ -148,8 +152,8 @@ func (n *Network) flight(from, to int, bytes int64) simtime.Time {
 	return t / simtime.Time(n.g.Spec().PE.DMA.Outstanding)
 }
 
-// Busiest computes how long the busiest link carries all messages. traffic calls add for
-// each message.
+// Busiest computes how long the busiest link takes to carry a set of messages. traffic must
+// call add for each message of the set.
 func (n *Network) Busiest(traffic func(add func(from, to int, bytes int64))) (most simtime.Time) {
 	kind := n.slots()
 	traffic(func(from, to int, bytes int64) {
@@ -174,15 +178,15 @@ func (n *Network) Busiest(traffic func(add func(from, to int, bytes int64))) (mo
 	return most
 }
 
-// slowestLink computes how long a number of bytes occupy the slowest link between the first
-// and the last rank.
+// slowestLink computes how long the given number of bytes occupy the slowest link on the
+// route from the first rank to the last.
 func (n *Network) slowestLink(bytes int64) simtime.Time {
 	n.route(n.node(0, topology.KindTCM), n.node(len(n.pes)-1, topology.KindTCM))
 	return n.g.Bottleneck(n.path).Serialize(topology.Bytes(bytes))
 }
 
-// combining computes how long it takes to combine two tiles, and how long the busiest
-// engine of a PE works on it.
+// combining returns how long it takes to combine two tiles if the PE does nothing else, and
+// for how long the busiest engine of the PE is occupied by it.
 func (n *Network) combining(elems int, d tl.DType) (alone, busy simtime.Time) {
 	s := &n.g.Spec().PE
 	bytes := topology.Bytes(elems * d.Size())
@@ -192,8 +196,8 @@ func (n *Network) combining(elems int, d tl.DType) (alone, busy simtime.Time) {
 	return alone, max(run, fetch)
 }
 
-// handling computes how long a rank is busy with a message that it reads from its memory or
-// stores there.
+// handling computes how long a rank is busy with one message that it reads from its memory
+// or stores in its memory.
 func (n *Network) handling(bytes int64) simtime.Time {
 	s := n.g.Spec()
 	hbm := max(n.burst(), s.Cube.HBM.Bandwidth.Serialize(topology.Bytes(bytes)))

@@ -5,13 +5,13 @@ import (
 	"github.com/kernbench/kernbench/simtime"
 )
 
-// pipeline computes the cost of a pipeline.
+// pipeline computes the cost of pipeline s.
 //
-// Until the first segment has ended, every step takes as long as a message, and the other
-// messages of the step follow. Each further segment takes the longest of: its steps one
-// after another, or the steps until the next segment starts; its messages on the busiest
-// link; and the work of the rank for its messages. The whole pipeline takes at least the
-// time for which messages occupy the slots of a queue, one after another.
+// Until the first segment has ended, every step takes the time of one message, and the
+// other messages of the step follow. Each further segment takes the longest of these times:
+// its steps one after another, or the steps until the next segment starts; its messages on
+// the busiest link; and the work of the rank for its messages. The whole pipeline takes at
+// least the time for which messages occupy the slots of a queue, one after another.
 func (n *Network) pipeline(p *ccl.Plan, s *ccl.Pipeline) simtime.Time {
 	c := pipeline{Network: n, Plan: p, Pipeline: s, phases: s.Phases(0)}
 	if len(c.phases) == 0 {
@@ -50,7 +50,8 @@ func (n *Network) pipeline(p *ccl.Plan, s *ccl.Pipeline) simtime.Time {
 	return max(total, segments*slots/room-slots/simtime.Time(most), segments*flights, first+segments*waits/room)
 }
 
-// pipeline is a pipeline on a network.
+// pipeline is the schedule of a pipeline together with the plan and the network, from which
+// its cost is computed.
 type pipeline struct {
 	*Network
 	*ccl.Plan
@@ -59,16 +60,16 @@ type pipeline struct {
 	flows  int
 }
 
-// bytes returns the number of bytes of a message.
+// bytes returns the size in bytes of one message of phase f.
 func (c *pipeline) bytes(f ccl.Phase) int64 { return int64(f.Elems * c.DType.Size()) }
 
-// count returns the number of messages of a phase.
+// count returns the number of messages that a rank sends in phase f, over all its steps.
 func count(f ccl.Phase) simtime.Time { return simtime.Time(f.Steps * f.Messages) }
 
 // steps computes the terms of the cost for one segment:
 //
 //   - first: the time of a segment by itself, with one message in each step.
-//   - slowest: the longest time of a message, behind all others that go to the same rank in
+//   - slowest: the longest time of a message that waits for all others to the same rank in
 //     a step.
 //   - slots: the time for which the slots of the busiest queue are in use.
 //   - waits: the time for which the slots of all queues are in use, if some step has more
@@ -77,7 +78,8 @@ func count(f ccl.Phase) simtime.Time { return simtime.Time(f.Steps * f.Messages)
 //
 // A block moves over slow links and fast links in turn, so a step takes the mean of all
 // ranks. If there are several flows, a rank that waits for one of them delays the others.
-// Then a step is nearer to the slowest rank, and slots are in use for longer.
+// Then the time of a step is nearer to that of the slowest rank, and slots are in use for
+// longer.
 func (c *pipeline) steps() (first, slowest, slots, waits, flights simtime.Time) {
 	mean, worst := make([]simtime.Time, len(c.phases)), make([]simtime.Time, len(c.phases))
 	ranks := simtime.Time(0)
@@ -125,7 +127,7 @@ func (c *pipeline) steps() (first, slowest, slots, waits, flights simtime.Time) 
 	return first, slowest + longest, slots, waits, flights
 }
 
-// busiest computes how long the busiest link carries the messages of a segment.
+// busiest computes how long the busiest link takes to carry the messages of one segment.
 func (c *pipeline) busiest() simtime.Time {
 	return c.Network.Busiest(func(add func(from, to int, bytes int64)) {
 		for rank := range c.Pipeline.Ranks {

@@ -6,7 +6,8 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// tree is a tree of ranks on a network.
+// tree is one tree of a schedule together with the plan and the network, from which its
+// cost is computed.
 type tree struct {
 	*Network
 	*ccl.Plan
@@ -15,13 +16,14 @@ type tree struct {
 	combine simtime.Time // time to combine two chunks
 }
 
-// trees computes the cost of a collective over one or more trees at once, each with an
-// equal share of the data.
+// trees computes the cost of a collective over one or more trees at once. Each tree carries
+// an equal share of the data. nodes[i] returns the place of a rank in tree i.
 //
-// The first chunk takes the time of a message for each hop, up, down or both, and the time
-// to combine it in each rank. Each further chunk takes the longest of: its messages on the
-// busiest link; the time until a credit has returned, divided by the number of slots; and
-// the work of the busiest rank. In a gather or scatter, blocks follow each other.
+// The first chunk takes the time of a message for each hop (up, down or both), and the time
+// to combine the chunk in each rank. Each further chunk takes the longest of these times:
+// its messages on the busiest link; the time until a credit has returned, divided by the
+// number of slots; and the work of the busiest rank. In a gather or scatter, the blocks
+// follow each other.
 func (n *Network) trees(p *ccl.Plan, nodes ...func(rank int) ccl.TreeNode) simtime.Time {
 	count := tl.CDiv(p.Count(0), len(nodes))
 	chunks := tl.CDiv(count, p.Chunk)
@@ -112,7 +114,8 @@ func (n *Network) trees(p *ccl.Plan, nodes ...func(rank int) ccl.TreeNode) simti
 	return first + max(behind, waits)
 }
 
-// up computes when a rank has the first chunk of all ranks below it.
+// up computes when a rank has received the first chunk of all ranks below it in the tree,
+// and has combined them.
 func (t *tree) up(rank int) (at simtime.Time) {
 	for _, child := range t.node(rank).Children {
 		at = max(at, t.up(child.Rank)+t.Alpha(child.Rank, rank, t.bytes))
@@ -123,7 +126,8 @@ func (t *tree) up(rank int) (at simtime.Time) {
 	return at
 }
 
-// down computes when all ranks below a rank have a chunk, if the rank has it at time `at`.
+// down computes when the last of the ranks below a rank in the tree has received a chunk,
+// if the rank itself has the chunk at time `at`.
 func (t *tree) down(rank int, at simtime.Time) (last simtime.Time) {
 	last = at
 	for i, child := range t.node(rank).Children {
@@ -132,8 +136,9 @@ func (t *tree) down(rank int, at simtime.Time) (last simtime.Time) {
 	return last
 }
 
-// edgeBytes returns the number of bytes on the edge above a rank: a chunk, or the blocks of
-// the rank and of all ranks below it.
+// edgeBytes returns the number of bytes that pass between a rank and its parent at a time:
+// one chunk. For Gather and Scatter it returns the size of all blocks of the rank and of
+// the ranks below it.
 func (t *tree) edgeBytes(rank int) int64 {
 	if t.Collective != ccl.Gather && t.Collective != ccl.Scatter {
 		return t.bytes
@@ -145,7 +150,8 @@ func (t *tree) edgeBytes(rank int) int64 {
 	return n
 }
 
-// messages returns the number of messages on the edge above a rank.
+// messages returns the number of messages that carry edgeBytes bytes between a rank and its
+// parent.
 func (t *tree) messages(rank int) simtime.Time {
 	return simtime.Time(t.edgeBytes(rank) / max(1, t.bytes))
 }

@@ -24,20 +24,20 @@ type Gantt struct {
 	SkipBuilding bool
 }
 
-// Text writes the chart as text that is at most columns wide; columns must be at least 20.
-// A character stands for a bin of time and shows the activity that takes most of the bin.
-// The last lines explain the characters. A panel shows the first 40 busy rows and the
-// number of the others.
+// Text writes the chart as text that is at most `columns` wide; columns must be at least
+// 20. A character stands for a bin of time and shows the activity that takes most of the
+// bin. The last lines explain the characters. A panel shows its first 40 busy rows, and the
+// number of rows that are left out.
 func (g Gantt) Text(w io.Writer, columns int) error { return draw.WriteGantt(w, g.chart(), columns) }
 
 // Encode returns the chart as a picture, 1600 pixels wide and as high as needed. The file
-// name selects the format and must end in .svg or .png. The panels have up to 400 rows
-// together. In SVG the bars have the names and times of their tasks as tooltips.
+// name selects the format and must end in .svg or .png. All panels together have up to 400
+// rows. In SVG the bars have the names and times of their tasks as tooltips.
 //
 //	picture, err := chart.Gantt{Title: "Squares", Runs: results}.Encode("squares.svg")
 func (g Gantt) Encode(name string) ([]byte, error) { return draw.Encode(name, g.chart()) }
 
-// chart returns the data of the chart.
+// chart returns the panels, rows and bars of the chart, for package draw.
 func (g Gantt) chart() *draw.Gantt {
 	c := &draw.Gantt{Title: g.Title, Subtitle: g.Subtitle}
 	if g.SkipBuilding {
@@ -71,7 +71,7 @@ type Row struct {
 	Idle        float64      `json:"idle_share" table:",result"`
 }
 
-// NewRow returns the row of a run.
+// NewRow returns the table row of run r.
 func NewRow(r *task.Result) Row {
 	c := &r.Critical
 	// r.Idle may be simtime.Never, and the time of all cores may exceed a Time.

@@ -19,11 +19,11 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(rapidtest.Main(m)) }
 
-// chartOf returns the data of a chart of runs.
+// chartOf returns the panels, rows and bars of a chart of the given runs.
 func chartOf(runs ...*task.Result) *draw.Gantt { return Gantt{Runs: runs}.chart() }
 
-// twoTasks returns a run on two ranks of two cores. Each rank has one task; the task of
-// rank 0 communicates.
+// twoTasks returns a run on two ranks of two compute cores each. Each rank has one task;
+// the task of rank 0 communicates.
 func twoTasks(r task.Runtime) *task.Result {
 	return &task.Result{
 		Runtime: r, Ranks: 2, Cores: 2, Tasks: 2, Makespan: 100 * simtime.Nanosecond,
@@ -52,6 +52,7 @@ func busy(r task.Runtime, ranks, cores int) *task.Result {
 	return result
 }
 
+// TestText checks the complete text of several charts.
 func TestText(t *testing.T) {
 	short := twoTasks(task.HostBuildGraph)
 	short.Makespan, short.Control, short.Spans = 20*simtime.Nanosecond, short.Control[:1], nil
@@ -130,6 +131,7 @@ pe 0        │    ·ssss################################sssss│
 	}
 }
 
+// TestTextErrors checks the errors of Text for too few columns and for a writer that fails.
 func TestTextErrors(t *testing.T) {
 	const want = "write a Gantt chart in 19 columns: it takes at least 20; widen the terminal or draw it as a picture"
 	g := Gantt{Runs: []*task.Result{twoTasks(task.HostBuildGraph)}}
@@ -143,8 +145,8 @@ func TestTextErrors(t *testing.T) {
 	}
 }
 
-// TestSharedAxis checks that panels have their own axes if a run is more than four times as
-// long as another, for any number of ranks.
+// TestSharedAxis checks that runs share a time axis, unless one run is more than four times
+// as long as another. Then each panel must have its own axis, for any number of ranks.
 func TestSharedAxis(t *testing.T) {
 	long := twoTasks(task.HostBuildGraph)
 	for _, tt := range []struct {
@@ -163,8 +165,8 @@ func TestSharedAxis(t *testing.T) {
 }
 
 // TestManyRanks checks that a chart shows all ranks at the same scale, whatever their
-// number of rows. With eight busy ranks a text has 40 rows for each rank, and a picture of
-// three runs 16.
+// number of rows. With eight busy ranks a text must have 40 rows for each rank, and a
+// picture of three runs 16 rows.
 func TestManyRanks(t *testing.T) {
 	const ranks, cores = 8, 128
 	var results []*task.Result
@@ -207,7 +209,8 @@ func TestManyRanks(t *testing.T) {
 }
 
 // TestSkipBuilding checks that the chart begins at the first dispatch, 10 ns after the
-// start of building. Later building is drawn. The host builds nothing later and has no row.
+// start of building. Later building must be drawn. The host builds nothing later, so it
+// must have no row.
 func TestSkipBuilding(t *testing.T) {
 	host, device := twoTasks(task.HostBuildGraph), twoTasks(task.TensorMapAndRingBuffer)
 	device.Control = append(device.Control, task.Work{Core: task.BuilderCore, Kind: task.Building, Task: 1, From: 5 * simtime.Nanosecond, To: 40 * simtime.Nanosecond})
@@ -250,7 +253,7 @@ B building   s scheduling   # computing   ~ communicating   · mostly idle
 }
 
 // TestSkipBuildingScale checks that runs that are equally long after the first dispatch
-// share an axis, however long the host builds, and that a run without tasks is drawn
+// share an axis, however long the host builds. A run without tasks must be drawn
 // completely.
 func TestSkipBuildingScale(t *testing.T) {
 	long, short := twoTasks(task.HostBuildGraph), twoTasks(task.AICPUBuildGraph)
@@ -275,7 +278,7 @@ func TestSkipBuildingScale(t *testing.T) {
 	}
 }
 
-// TestBars checks the times, the activities and the texts of bars.
+// TestBars checks the times, the activities and the tooltip texts of the bars of a run.
 func TestBars(t *testing.T) {
 	want := []draw.GanttRow{
 		{Label: "orchestrator", Bars: []draw.GanttBar{{From: 0, To: 10 * simtime.Nanosecond, Activity: draw.Building, Text: "submit task 0"}}},
@@ -295,7 +298,7 @@ func TestBars(t *testing.T) {
 	}
 }
 
-// TestBarsOfMessages checks the bars of messages between ranks and of reading values.
+// TestBarsOfMessages checks the bars for messages between ranks and for reading values.
 func TestBarsOfMessages(t *testing.T) {
 	ns := simtime.Nanosecond
 	r := &task.Result{Runtime: task.AICPUBuildGraph, Ranks: 1, Cores: 1, Makespan: 30 * ns, Control: []task.Work{
@@ -311,8 +314,8 @@ func TestBarsOfMessages(t *testing.T) {
 	}
 }
 
-// TestPanelsHaveEverything checks that the panel of a rank has all its work and all its
-// compute cores.
+// TestPanelsHaveEverything checks that the panel of a rank shows all work of the rank and
+// all its compute cores.
 func TestPanelsHaveEverything(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := &task.Result{
@@ -353,6 +356,8 @@ func TestPanelsHaveEverything(t *testing.T) {
 	})
 }
 
+// BenchmarkGantt measures how long it takes to compute the chart of a run with at least
+// 65,536 spans.
 func BenchmarkGantt(b *testing.B) {
 	r := busy(task.AICPUBuildGraph, 8, 128)
 	for len(r.Spans) < 1<<16 {
@@ -364,8 +369,8 @@ func BenchmarkGantt(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(r.Spans)), "ns/span")
 }
 
-// TestIdleShare checks that idle_share is right if the time of all compute cores does not
-// fit into a Time, is never negative, and is 0 for a run of no time.
+// TestIdleShare checks the idle_share of a row. It must be right if the time of all compute
+// cores does not fit into a Time, never negative, and 0 for a run that takes no time.
 func TestIdleShare(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -383,7 +388,7 @@ func TestIdleShare(t *testing.T) {
 	}
 }
 
-// TestEncode checks that the ending of the file name selects the format.
+// TestEncode checks that the ending of the file name selects the format of the picture.
 func TestEncode(t *testing.T) {
 	g := Gantt{Title: "one", Runs: []*task.Result{twoTasks(task.HostBuildGraph)}}
 	for name, want := range map[string]string{"x.svg": "<svg ", "x.PNG": "\x89PNG"} {

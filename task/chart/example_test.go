@@ -11,7 +11,7 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// double doubles n elements.
+// double doubles the n elements of x.
 func double(t *tl.PE, x tl.Ptr, n int) {
 	t.Store(x, t.Load(x, tl.Shape{n}, tl.F32).Mul(2))
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/kernbench/kernbench/task"
 )
 
-// panels returns a panel for each rank of a run, all of the same length and without the
-// time before start. The rows are the host or the orchestrator, the control cores and the
-// compute cores.
+// panels returns a panel for each rank of run r. All panels have the same length and leave
+// out the time before start. The rows of a panel are the host or the orchestrator, the
+// control cores and the compute cores.
 func panels(r *task.Result, start task.Time) []draw.GanttPanel {
 	list := make([]draw.GanttPanel, r.Ranks)
 	for rank := range list {
@@ -55,12 +55,13 @@ const (
 	compute
 )
 
-// compare returns the order of two workers by their rows.
+// compare returns -1, 0 or 1 if the row of worker w comes before, at or after the row of
+// worker v.
 func (w worker) compare(v worker) int {
 	return cmp.Or(cmp.Compare(w.rank, v.rank), cmp.Compare(w.kind, v.kind), cmp.Compare(w.core, v.core))
 }
 
-// label returns the name of the worker within its rank.
+// label returns the name of the worker's row, such as "pe 0". It does not name the rank.
 func (w worker) label(r task.Runtime) string {
 	switch {
 	case w.kind == compute:
@@ -73,13 +74,14 @@ func (w worker) label(r task.Runtime) string {
 	return "orchestrator"
 }
 
-// schedule is the bars of a run after a start time, by worker.
+// schedule holds the bars of a run after a start time, by worker.
 type schedule struct {
 	start task.Time
 	bars  map[worker][]draw.GanttBar
 }
 
-// add appends a bar, without the part before the start.
+// add appends a bar from `from` to `to` to the row of worker w. It cuts off the part before
+// the start time.
 func (s *schedule) add(w worker, from, to task.Time, a draw.Activity, text string) {
 	if from >= s.start || to > s.start {
 		s.bars[w] = append(s.bars[w], draw.GanttBar{From: max(from-s.start, 0), To: to - s.start, Activity: a, Text: text})
@@ -100,7 +102,8 @@ var controlWork = [...]struct {
 	task.Reading:     {draw.Building, "read a value of task %d"},
 }
 
-// addControl adds the work of the host, the orchestrator and the control cores.
+// addControl adds bars for the work of the host, the orchestrator and the control cores in
+// run r.
 func (s *schedule) addControl(r *task.Result) {
 	for i := range r.Control {
 		done := &r.Control[i]
@@ -117,7 +120,8 @@ func (s *schedule) addControl(r *task.Result) {
 	}
 }
 
-// addCompute adds the work of the compute cores, including idle cores.
+// addCompute adds bars for the work of the compute cores in run r. Idle cores get rows
+// without bars.
 func (s *schedule) addCompute(r *task.Result) {
 	for rank := range r.Ranks {
 		for core := range r.Cores {
