@@ -52,14 +52,16 @@ func TestTranscripts(t *testing.T) {
 	})
 }
 
-// scan parses a line into variables.
+// scan parses the words of line into the variables to. It fails the test at the position of
+// d if the line does not match.
 func scan(t *testing.T, d *datadriven.TestData, line string, to ...any) {
 	if _, err := fmt.Sscan(line, to...); err != nil {
 		d.Fatalf(t, "%q: %v", line, err)
 	}
 }
 
-// runTransfers runs the transfers of a send command and returns its output.
+// runTransfers runs the transfers of a send command over net in both models and returns the
+// output of the command.
 func runTransfers(t *testing.T, d *datadriven.TestData, net hops, flit Bytes) string {
 	var names []string
 	var flows []flow
