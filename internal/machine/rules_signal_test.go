@@ -10,8 +10,8 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// window maps a tensor of n elements at each PE. It returns the tensors and the windows for
-// Program.
+// window maps a tensor of n elements in the HBM of each PE. It returns these tensors, and
+// the same memory as a window for Program.Windows.
 func (r *rig) window(n int, ids ...PEID) ([]tl.Ptr, [][]memory.Part) {
 	r.Helper()
 	var ptrs []tl.Ptr
@@ -25,7 +25,7 @@ func (r *rig) window(n int, ids ...PEID) ([]tl.Ptr, [][]memory.Part) {
 	return ptrs, [][]memory.Part{parts}
 }
 
-// notifyTime returns the time of a notification of 16 B from PE a to PE b after its
+// notifyTime returns how long a notification of 16 B from PE a to PE b takes after its
 // dispatch.
 func (r *rig) notifyTime(a, b PEID) simtime.Time {
 	r.Helper()
@@ -57,8 +57,8 @@ func TestNotifyTakesItsFormula(t *testing.T) {
 	same(t, "a PE that notifies itself continues at", at-run.Start, r.dispatch+r.notifyTime(0, 0))
 }
 
-// TestEveryComparison checks each comparison of signals that are less than, equal to and
-// greater than the value.
+// TestEveryComparison checks the result of each comparison for signals that are less than,
+// equal to and greater than the value of the comparison.
 func TestEveryComparison(t *testing.T) {
 	for _, c := range []struct {
 		cmp  tl.Cmp
@@ -164,8 +164,9 @@ func TestWindowMisuseIsAnError(t *testing.T) {
 	same(t, "peer without a part", e.Err.Error(), "elements 0 to 63 are not all in the shard of rank 1 of the window, which has 0: move the pointer, or mask what lies beyond")
 }
 
-// TestAQueueOrdersMemory checks that a message is visible when everything that its sender
-// stored before is in memory and earlier reads have begun. Later stores do not delay it.
+// TestAQueueOrdersMemory checks that a message becomes visible only when all earlier stores
+// of its sender are in memory and all earlier reads have begun. Later stores do not delay
+// it.
 func TestAQueueOrdersMemory(t *testing.T) {
 	r := newRig(t, Options{Log: true})
 	x, y := r.tensor(0, 65536), r.tensor(100, 65536)
@@ -188,7 +189,8 @@ func TestAQueueOrdersMemory(t *testing.T) {
 }
 
 // TestAQueueDoesNotWaitForComposites checks that a message does not wait for a composite
-// that was issued before it. Only after Wait is the result visible to other PEs.
+// that was issued before it. The result of a composite is visible to other PEs only after a
+// Wait for the composite.
 func TestAQueueDoesNotWaitForComposites(t *testing.T) {
 	for _, wait := range []bool{false, true} {
 		r := newRig(t, Options{Log: true})
@@ -217,9 +219,9 @@ func TestAQueueDoesNotWaitForComposites(t *testing.T) {
 	}
 }
 
-// TestNotifyWaitsUntilTheLastReadBegins checks that a notification waits until all earlier
-// reads have begun, and no longer. The last read begins late because its DMA channel
-// already has the maximum number of requests in flight.
+// TestNotifyWaitsUntilTheLastReadBegins checks that a notification waits exactly until all
+// earlier reads have begun. The last read begins late because its DMA channel already has
+// the maximum number of requests in flight.
 func TestNotifyWaitsUntilTheLastReadBegins(t *testing.T) {
 	r := newRig(t, Options{Log: true})
 	x := r.tensor(0, 1<<16)

@@ -33,7 +33,8 @@ type tester interface {
 	Errorf(format string, args ...any)
 }
 
-// rig is a machine for one test, with the terms of its formulas.
+// rig is a machine for one test, together with the times of which the tested formulas
+// consist.
 type rig struct {
 	*Machine
 	tester
@@ -47,7 +48,7 @@ type rig struct {
 // graphs is a cache of compiled topologies, by preset and settings.
 var graphs = map[string]*topology.Graph{}
 
-// newRig builds the default preset with some settings changed.
+// newRig builds a machine of the default preset. sets are settings to change, as KEY=VALUE.
 func newRig(t tester, o Options, sets ...string) *rig {
 	t.Helper()
 	return newPresetRig(t, o, "default", sets...)
@@ -122,7 +123,7 @@ func spendCalls(t *tl.PE, n int) {
 	}
 }
 
-// callsFor returns a number of calls that together take more than d.
+// callsFor returns a number of calls whose dispatches together take longer than d.
 func (r *rig) callsFor(d simtime.Time) int { return int(d/r.dispatch) + 1 }
 
 // clock returns the time of a kernel's CPU, to the femtosecond. It parses the time that
@@ -155,7 +156,7 @@ func (r *rig) tensor(id PEID, dims ...int) tl.Ptr {
 	return r.place(r.PE(id).Memory(topology.KindHBM), dims...)
 }
 
-// place maps an f16 tensor in a memory, aligned to 16 KiB.
+// place maps an f16 tensor of the given dimensions in memory id, aligned to 16 KiB.
 func (r *rig) place(id memory.ID, dims ...int) tl.Ptr {
 	r.Helper()
 	p := tl.Ptr{DType: tl.F16, Rank: int8(len(dims))}
@@ -214,7 +215,7 @@ func (r *rig) transferTime(from, to memory.ID, n memory.Bytes) simtime.Time {
 	return fabric.Uncontended(path, n, flit)
 }
 
-// ops returns the operations of a kind, in the order of the op log.
+// ops returns the operations of the given kind in the order of the op log.
 func (r *rig) ops(kind oplog.Kind) (list []oplog.Op) {
 	for _, op := range r.Log.Ops {
 		if op.Kind == kind {
@@ -224,7 +225,8 @@ func (r *rig) ops(kind oplog.Kind) (list []oplog.Op) {
 	return list
 }
 
-// op returns the only operation of a kind.
+// op returns the only operation of the given kind in the op log. Another number of
+// operations fails the test.
 func (r *rig) op(kind oplog.Kind) oplog.Op {
 	r.Helper()
 	list := r.ops(kind)
@@ -234,7 +236,7 @@ func (r *rig) op(kind oplog.Kind) oplog.Op {
 	return list[0]
 }
 
-// failure runs a program whose kernel must fail and returns its error.
+// failure runs a program whose kernel must fail and returns the error of the kernel.
 func (r *rig) failure(p Program) *tl.Error {
 	r.Helper()
 	_, err := r.try(p)
@@ -245,7 +247,7 @@ func (r *rig) failure(p Program) *tl.Error {
 	return e
 }
 
-// same checks that got is want. what names the value in the failure message.
+// same checks that got equals want. what names the value in the failure message.
 func same[T comparable](t tester, what string, got, want T) {
 	t.Helper()
 	if got != want {
@@ -253,8 +255,8 @@ func same[T comparable](t tester, what string, got, want T) {
 	}
 }
 
-// lineBelow returns the file and number of the line that is below lines after the call, in
-// the format of reports.
+// lineBelow returns the position of the source line that is the given number of lines below
+// its caller's line, as file:line. Error messages have this format.
 func lineBelow(below int) string {
 	_, file, line, _ := runtime.Caller(1)
 	return fmt.Sprintf("%s:%d", filepath.Base(file), line+below)

@@ -116,9 +116,9 @@ func readTrace(t tester, data []byte) *parsedTrace {
 	return tr
 }
 
-// criticalPath returns the critical path of a launch, from its end to its start: activities
-// and the latencies between them, with their times. It checks that they cover the launch
-// and that no latency is longer than longest.
+// criticalPath returns the critical path of a launch, from its end to its start, as text:
+// the activities and the latencies between them, with their durations. It checks that they
+// cover the whole launch and that no latency is longer than longest.
 func (tr *parsedTrace) criticalPath(t tester, launch *traceSlice, longest simtime.Time) (steps []string) {
 	t.Helper()
 	now := launch.end
@@ -147,8 +147,9 @@ func (tr *parsedTrace) criticalPath(t tester, launch *traceSlice, longest simtim
 	return steps
 }
 
-// recordTrace calls run with options that record a trace, and returns the parsed trace. It
-// checks the bytes on each link.
+// recordTrace calls run with options o that also record a trace, and returns the parsed
+// trace. It checks that the bytes of each link in the trace add up to the total that
+// TraceLinks returns.
 func recordTrace(t tester, o Options, run func(o Options) *rig) *parsedTrace {
 	t.Helper()
 	var file bytes.Buffer
@@ -202,8 +203,9 @@ func TestTraceOfAKernelAlone(t *testing.T) {
 	}
 }
 
-// TestLaunchesShareATrack checks that launches that run one after another are on one track,
-// and launches that run at the same time on different subtracks.
+// TestLaunchesShareATrack checks that launches that run one after another appear on one
+// track of the trace. Launches that run at the same time must appear on different
+// subtracks.
 func TestLaunchesShareATrack(t *testing.T) {
 	for _, c := range []struct {
 		pes  [2]PEID

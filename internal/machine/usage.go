@@ -18,7 +18,7 @@ type Breakdown struct {
 	OverlappedComm   simtime.Time // messages move, or the CPU waits, during Compute
 }
 
-// Total returns the total time.
+// Total returns the sum of Compute, Memory, Comm and Idle.
 func (b Breakdown) Total() simtime.Time { return b.Compute + b.Memory + b.Comm + b.Idle }
 
 // Breakdown divides the time between from and the end of the run for one PE: the PE that
