@@ -83,7 +83,8 @@ func (s *Store) Zero(addr Addr, n Bytes) error {
 	return nil
 }
 
-// zeroIn zeroes the addresses [addr, end) in page i, if the page exists.
+// zeroIn sets those bytes of page i to zero whose addresses are in [addr, end). It removes
+// the page if these are all of its bytes, and does nothing if the page does not exist.
 func (s *Store) zeroIn(i, addr, end Addr) {
 	start := i * pageSize
 	lo, hi := max(addr, start), min(end, start+pageSize)
@@ -97,7 +98,7 @@ func (s *Store) zeroIn(i, addr, end Addr) {
 	}
 }
 
-// Resident returns the host memory of the pages, in bytes.
+// Resident returns how many bytes of host memory the pages take.
 func (s *Store) Resident() Bytes { return Bytes(len(s.pages)) * pageSize }
 
 // check returns an error if the n bytes from addr on are not all in the memory.
