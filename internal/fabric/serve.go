@@ -1,6 +1,6 @@
 package fabric
 
-// arrive handles the arrival of train i at the server of stage at: it serves the train if
+// arrive handles the arrival of train i at the server of stage `at`: it serves the train if
 // the server is free, else queues it. The event carries the stage because a lookup in the
 // message, which is rarely in the cache, would take longer than the rest of the function.
 func (m *trains) arrive(i int32, at stage) {
@@ -263,8 +263,8 @@ func (m *trains) trainBytes(t *train) Bytes {
 	return min(all, m.messages[t.msg].Bytes-Bytes(t.first)*m.cfg.Flit)
 }
 
-// arriveAt schedules the arrival of train i at the server of stage at. head is the time of
-// the arrival.
+// arriveAt schedules the arrival of train i at the server of stage `at`. head is the time
+// of the arrival.
 func (m *trains) arriveAt(head Time, i int32, at stage) {
 	m.eng.At(head, m.target, evArrive, uint64(uint32(at))<<32|uint64(uint32(i)))
 }

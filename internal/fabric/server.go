@@ -171,7 +171,8 @@ func (s *server) pick(all []train, now Time) int32 {
 }
 
 // backlog returns the service time of all flits of the given class that have arrived at the
-// server by the time at and wait there. Trains that are still at their source do not count.
+// server by the time `at` and wait there. Trains that are still at their source do not
+// count.
 func (s *server) backlog(all []train, class Class, at Time) (work Time) {
 	for i := s.queues[class].first; i != 0; i = all[i].next {
 		t := &all[i]

@@ -80,7 +80,7 @@ func (m *trains) fedLink(link, next stage) stage {
 	return none
 }
 
-// isFree reports whether link l can serve a single-flit message at the time at without a
+// isFree reports whether link l can serve a single-flit message at the time `at` without a
 // wait. It considers only the traffic that has arrived by now.
 func (m *trains) isFree(l *linkState, at Time) bool {
 	if l.free > at {

@@ -42,7 +42,7 @@ func (r *Ring) CreditBy() sim.Mark {
 }
 
 // recordDepth records in the trace how many fragments are visible and not yet taken by a
-// receive, from the time at on.
+// receive, from the time `at` on.
 func (r *Ring) recordDepth(at simtime.Time) {
 	r.marks.counted = max(r.marks.counted, at)
 	port := strings.Fields(r.To.Name)[1]

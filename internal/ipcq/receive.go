@@ -184,7 +184,7 @@ func (r *Ring) startCopy(rc *Receive, f *fragment, slot uint64) {
 	}
 }
 
-// finishCopy records that all copies of rc that have started end by the time at. It calls
+// finishCopy records that all copies of rc that have started end by the time `at`. It calls
 // Done if these copies cover the whole message.
 func (rc *Receive) finishCopy(at simtime.Time) {
 	rc.End = max(rc.End, at)

@@ -42,7 +42,7 @@ func (m *Machine) translate(to []pe.Access, va memory.VA, rows int64, rowBytes, 
 	return to, nil
 }
 
-// path appends to `to` the links of the path between the nodes from and dest. There is
+// path appends to `to` the links of the path between the nodes `from` and dest. There is
 // always a path: topology.Compile rejects systems with an unreachable node.
 func (m *Machine) path(to []topology.LinkID, from, dest topology.NodeID) []topology.LinkID {
 	to, err := m.Graph.Route(to, from, dest)
@@ -52,8 +52,8 @@ func (m *Machine) path(to []topology.LinkID, from, dest topology.NodeID) []topol
 	return to
 }
 
-// findRoute appends to `to` the links of a transfer between the memories from and dest. If
-// both are the same HBM slice or SRAM, the path leads to the router of that memory and
+// findRoute appends to `to` the links of a transfer between the memories `from` and dest.
+// If both are the same HBM slice or SRAM, the path leads to the router of that memory and
 // back. If both are the same TCM, the path is only its read port, because a TCM writes
 // through another port at the same time.
 func (m *Machine) findRoute(to []topology.LinkID, from, dest memory.ID) []topology.LinkID {
@@ -76,7 +76,7 @@ func (m *Machine) findRoute(to []topology.LinkID, from, dest memory.ID) []topolo
 	return append(to, out, in)
 }
 
-// Request returns a DMA request between region r of the memory at and address tcm of the
+// Request returns a DMA request between region r of the memory `at` and address tcm of the
 // PE's TCM. memory.Read copies the region into the TCM, memory.Write copies from the TCM to
 // the region.
 func (p *PE) Request(op memory.Op, at memory.ID, r memory.Region, tcm memory.Addr) pe.Request {

@@ -99,8 +99,9 @@ func (n *queueSet) newEnd(id PEID, p tl.Port) queueEnd {
 	return queueEnd{pe, pe.String() + " " + p.String() + n.where(id)}
 }
 
-// addRing builds the queue from port from to port to. there is the path from the TCM of the
-// sender to the TCM of the receiver, back the reverse path.
+// addRing builds the queue that carries messages between the ports `from` and `to`, in this
+// direction. there is the path from the TCM of the sender to the TCM of the receiver, back
+// the reverse path.
 func (n *queueSet) addRing(from, to *queueEnd, there, back []topology.LinkID) (*ipcq.Ring, error) {
 	m, q, kind, b := n.machine, &n.config, n.config.BufferKind, to.pe
 	cfg := ipcq.Config{Slots: q.NSlots, SlotSize: q.SlotSize, Memory: b.Memory(bufferKinds[kind])}

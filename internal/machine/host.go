@@ -127,8 +127,8 @@ func (m *Machine) LogBarrier() {
 	}
 }
 
-// HostCopy copies region r of memory at to the host if op is memory.Read, or from the host
-// if op is memory.Write. It calls done at the end of the copy.
+// HostCopy copies region r of memory `at` to the host if op is memory.Read, or from the
+// host if op is memory.Write. It calls done at the end of the copy.
 func (m *Machine) HostCopy(op memory.Op, at memory.ID, r memory.Region, done sim.Event) {
 	t := fabric.Transfer{Bytes: r.Bytes(), Class: fabric.Compute, Done: done}
 	if op == memory.Read {

@@ -121,7 +121,7 @@ func (lr *launcher) command(from, to topology.NodeID, kind sim.Kind, l *Launch, 
 func sameSIP(a, b *PE) bool  { return a.SIP == b.SIP }
 func sameCube(a, b *PE) bool { return a.SIP == b.SIP && a.Cube == b.Cube }
 
-// groupEnd returns the end of the group of targets that starts at index at. A group is a
+// groupEnd returns the end of the group of targets that starts at index `at`. A group is a
 // sequence of targets for which same returns true, such as the targets in one cube.
 func (lr *launcher) groupEnd(l *Launch, at int, same func(a, b *PE) bool) int {
 	first := lr.machine.PE(l.Targets[at])

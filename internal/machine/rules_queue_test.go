@@ -121,7 +121,7 @@ type pathModel struct {
 	left []simtime.Time // D(i,k) of the last flit; nil before the first
 }
 
-// carry returns when a flit of n bytes that is sent at the time at arrives at the end of
+// carry returns when a flit of n bytes that is sent at the time `at` arrives at the end of
 // the path.
 func (l *pathModel) carry(at simtime.Time, n memory.Bytes) simtime.Time {
 	if l.left == nil {

@@ -119,7 +119,7 @@ type fullQueue struct {
 }
 
 // run runs the sender and the receiver on a new machine r. began is the time at which
-// Select begins to wait, at the time at which it returns. credit is the expected time of
+// Select begins to wait, `at` the time at which it returns. credit is the expected time of
 // the return by the formula: when a credit for each fragment has arrived, or for all slots
 // if there are fewer slots than fragments.
 func (x fullQueue) run(t tester, sets ...string) (r *rig, began, at, credit simtime.Time) {

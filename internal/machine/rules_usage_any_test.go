@@ -151,7 +151,7 @@ func (k randomKernel) program(r *rig) Program {
 	}}
 }
 
-// sumIntervals computes the breakdown of a PE between from and end independently of
+// sumIntervals computes the breakdown of a PE over the time [from, end), independently of
 // Run.Breakdown. It visits each interval in which no engine changes between busy and idle.
 // own is the time at which the kernel ended on the PE.
 func sumIntervals(u *pe.Usage, from, own, end simtime.Time) (b Breakdown) {

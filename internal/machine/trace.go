@@ -134,10 +134,10 @@ func (t *tracer) lanesOf(process, track string) *trace.Lanes {
 	return t.lanes[key]
 }
 
-// TraceActivity records an activity of the host or of a control core that began at since,
-// ends now and was released by activity after. The new activity becomes the cause of what
-// happens next. If no time has passed since, TraceActivity records nothing and after
-// becomes the cause.
+// TraceActivity records an activity of the host or of a control core that began at the time
+// since, ends now and was released by the activity `after`. The new activity becomes the
+// cause of what happens next. If no time has passed since then, TraceActivity records
+// nothing and `after` becomes the cause.
 func (m *Machine) TraceActivity(process, track, name string, since simtime.Time, after sim.Mark) {
 	if m.tracer == nil {
 		return

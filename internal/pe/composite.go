@@ -200,9 +200,9 @@ func (c *Composite) advance() bool {
 	return true
 }
 
-// schedule computes when each stage of step s runs. Activity by brought the operands of the
-// step into TCM at time at. b is the number of the step's buffer, and o the number of the
-// buffer for its tile of the result.
+// schedule computes when each stage of step s runs. The activity `by` brought the operands
+// of the step into TCM at the time `at`. b is the number of the step's buffer, and o the
+// number of the buffer for its tile of the result.
 func (c *Composite) schedule(s *Step, at simtime.Time, by sim.Mark, b, o int) {
 	p := c.pipeline
 	for unit, began := range p.began {

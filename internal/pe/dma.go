@@ -173,11 +173,11 @@ func (d *DMA) Submit(r *Request) {
 	d.formDescriptor(i)
 }
 
-// CopyLocal copies n bytes within the TCM, from time at on. It returns the end of the copy
-// and the copy's activity in the trace. A copy takes the set-up and one pass through the
-// slower port of the TCM. Copies run one after another. by is the activity that released
-// the copy. message is the Send whose message the copy takes out of a slot. line is the
-// kernel's line.
+// CopyLocal copies n bytes within the TCM, from the time `at` on. It returns the end of the
+// copy and the copy's activity in the trace. A copy takes the set-up and one pass through
+// the slower port of the TCM. Copies run one after another. `by` is the activity that
+// released the copy. message is the Send whose message the copy takes out of a slot. line
+// is the kernel's line.
 func (d *DMA) CopyLocal(at simtime.Time, n memory.Bytes, by, message sim.Mark, line string) (end simtime.Time, mark sim.Mark) {
 	at = max(at, d.eng.Now()) + d.cfg.Setup
 	start, end := d.local.Serve(at, d.port.Overhead+slower(d.port.ReadBandwidth, d.port.WriteBandwidth).Serialize(n))
@@ -187,8 +187,8 @@ func (d *DMA) CopyLocal(at simtime.Time, n memory.Bytes, by, message sim.Mark, l
 	return end, mark
 }
 
-// Arrive records that a part of the given tile will be in TCM at the future time at. by is
-// the activity that brings it there.
+// Arrive records that a part of the given tile will be in TCM at the future time `at`. `by`
+// is the activity that brings it there.
 func (d *DMA) Arrive(tile int32, at simtime.Time, by sim.Mark) { d.tiles.arrive(tile, at, by) }
 
 // Drain waits until all submitted requests have ended.

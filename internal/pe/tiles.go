@@ -242,23 +242,23 @@ func (m *Tiles) addReader(i, r int32) bool {
 	return false
 }
 
-// endUse records that one of the readers of tile i ends at the time at.
+// endUse records that one of the readers of tile i ends at the time `at`.
 func (m *Tiles) endUse(i int32, at simtime.Time) {
 	m.slots[i].uses--
 	m.markBusy(i, at, m.dma.eng.By)
 	m.pipeline.wakeWaiter()
 }
 
-// markBusy records that activity by reads tile i, or writes a part of it, until the time
-// at.
+// markBusy records that the activity `by` reads tile i, or writes a part of it, until the
+// time `at`.
 func (m *Tiles) markBusy(i int32, at simtime.Time, by sim.Mark) {
 	if s := &m.slots[i]; at >= s.busy {
 		s.busy, s.busyBy = at, by
 	}
 }
 
-// arrive records that activity by brought one part of tile i into TCM at the given time. The
-// last part makes the tile ready.
+// arrive records that the activity `by` brought one part of tile i into TCM at the given
+// time. The last part makes the tile ready.
 func (m *Tiles) arrive(i int32, at simtime.Time, by sim.Mark) {
 	m.markBusy(i, at, by)
 	s := &m.slots[i]
@@ -271,8 +271,8 @@ func (m *Tiles) arrive(i int32, at simtime.Time, by sim.Mark) {
 // SetReady sets the time at which tile i is ready, for a tile that no transfer writes.
 func (m *Tiles) SetReady(i int32, at simtime.Time) { m.resolve(i, at, m.dma.eng.By) }
 
-// resolve sets the time at which activity by makes tile i ready, and forms the descriptors
-// of the requests that wait for the tile.
+// resolve sets the time at which the activity `by` makes tile i ready, and forms the
+// descriptors of the requests that wait for the tile.
 func (m *Tiles) resolve(i int32, at simtime.Time, by sim.Mark) {
 	s := &m.slots[i]
 	s.ready, s.by = at, by

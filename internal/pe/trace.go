@@ -85,9 +85,9 @@ func NewTrace(rec *trace.Recorder, name string, order int) *Trace {
 func (t *Trace) Mark() sim.Mark { return t.rec.Mark() }
 
 // recordStage records an activity of the serial server s from start to end, and returns its
-// number. Activity by released it at the time asked. If it started later than asked, the
-// server was busy; then the server's previous activity is recorded as the one that released
-// it. receives is the Send whose message it takes out of a slot, or 0.
+// number. The activity `by` released it at the time asked. If it started later than asked,
+// the server was busy; then the server's previous activity is recorded as the one that
+// released it. receives is the Send whose message it takes out of a slot, or 0.
 func (t *Trace) recordStage(s *serverTrack, op Op, asked, start, end simtime.Time, by, receives sim.Mark) sim.Mark {
 	if start > asked {
 		by = s.last
@@ -104,7 +104,8 @@ func (t *Trace) RecordDepth(at simtime.Time, queue string, n int) {
 }
 
 // recordSubmit records that request i was submitted now and which activity released it.
-// This is activity by, unless r.By is set and r.At is not in the past; then it is r.By.
+// This is the activity `by`, unless r.By is set and r.At is not in the past; then it is
+// r.By.
 func (t *Trace) recordSubmit(i int32, r *Request, now simtime.Time, by sim.Mark) {
 	for len(t.requests) <= int(i) {
 		t.requests = append(t.requests, tracedRequest{})
@@ -115,7 +116,7 @@ func (t *Trace) recordSubmit(i int32, r *Request, now simtime.Time, by sim.Mark)
 	t.requests[i] = tracedRequest{purpose: r.Purpose, line: cmp.Or(r.Line, t.Line), by: by, receives: r.Receives}
 }
 
-// recordStart records that request i starts now. by is the activity for which the request
+// recordStart records that request i starts now. `by` is the activity for which the request
 // waited, or 0 if it did not wait.
 func (t *Trace) recordStart(i int32, now simtime.Time, by sim.Mark) {
 	r := &t.requests[i]
@@ -154,8 +155,8 @@ func (p *Pipeline) releasedBy(c *Command, at simtime.Time) sim.Mark {
 }
 
 // recordCommand records the stages of command c: fetch from start to fetched, run from
-// began to done, store from storing to end. Activity by released the command at the time
-// asked. recordCommand returns the activities of the fetch and of the store.
+// began to done, store from storing to end. The activity `by` released the command at the
+// time asked. recordCommand returns the activities of the fetch and of the store.
 func (t *Trace) recordCommand(c *Command, by sim.Mark, asked, start, fetched, began, done, storing, end simtime.Time) (fetch, store sim.Mark) {
 	fetch = t.recordStage(&t.fetch, c.Op, asked, start, fetched, by, 0)
 	run := t.recordStage(&t.units[c.Unit], c.Op, fetched, began, done, fetch, 0)

@@ -81,7 +81,7 @@ func (d *Deadlock) Error() string {
 	return b.String()
 }
 
-// reportDeadlock ends all processes that wait and returns a report of their waits. at is
+// reportDeadlock ends all processes that wait and returns a report of their waits. `at` is
 // the time of the deadlock. It returns nil if no process waits.
 func (ps *procs) reportDeadlock(at Time) *Deadlock {
 	blocked, cycle := ps.unwind()

@@ -48,9 +48,9 @@ func TestEventsRunInOrder(t *testing.T) {
 	}
 }
 
-// RunUntil runs the events up to and including time at and sets the clock to at, unless
-// Pause interrupts the run. Processes that still wait are no error; the next run continues
-// them.
+// RunUntil runs the events up to and including the time `at` and sets the clock to `at`,
+// unless Pause interrupts the run. Processes that still wait are no error; the next run
+// continues them.
 func (e *Engine) RunUntil(ctx context.Context, at Time) error {
 	if paused, err := e.run(ctx, at); paused || err != nil {
 		return err

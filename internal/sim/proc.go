@@ -223,7 +223,7 @@ type Server struct {
 	Busy Time // total service time
 }
 
-// Serve adds a request that arrives at time at and needs the server for the duration
+// Serve adds a request that arrives at the time `at` and needs the server for the duration
 // service. It returns the start and the end of the request's service. Requests must be
 // added in order of arrival.
 func (s *Server) Serve(at, service Time) (start, end Time) {
