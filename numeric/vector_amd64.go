@@ -25,8 +25,8 @@ func hasVector() bool {
 	return extended&avx2 != 0
 }
 
-// castVector converts the first elements between f32 and f16 or bf16, and returns the
-// number of elements that it has converted.
+// castVector converts elements between f32 and f16 or bf16 with assembly, from the first
+// on. It returns how many elements it has converted; the caller converts the rest.
 func castVector(to DType, dst []byte, from DType, src []byte) int {
 	groups := len(src) / from.Size() / castGroup
 	if !vector || groups == 0 {
@@ -48,7 +48,7 @@ func castVector(to DType, dst []byte, from DType, src []byte) int {
 }
 
 // dotVector does the work of dotPanel if there is assembly for it, and reports whether
-// there is. The rows of sums, elements of F32, are stride bytes apart.
+// there is. sums holds elements of F32 in rows that are stride bytes apart.
 func dotVector(sums []byte, stride int, a, b []float32, rows, depth int) bool {
 	if vector {
 		dotF32(&sums[0], stride, &a[0], &b[0], rows, depth)
