@@ -186,7 +186,8 @@ func TestSpecialResults(t *testing.T) {
 	}
 }
 
-// TestMisusePanics checks that mistakes of the caller panic with a message.
+// TestMisusePanics checks that functions of the package panic with a clear message if the
+// caller passes wrong arguments.
 func TestMisusePanics(t *testing.T) {
 	two, four := make([]byte, 2), make([]byte, 4)
 	for name, f := range map[string]func(){

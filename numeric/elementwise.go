@@ -192,7 +192,7 @@ func Set(d DType, buf []byte, i int, v float64) {
 }
 
 // GetInt returns element i of buf, which has an integer dtype. U64 elements beyond the
-// greatest int64 wrap; uint64(GetInt(...)) is their value.
+// greatest int64 wrap; uint64(GetInt(...)) is then the value.
 func GetInt(d DType, buf []byte, i int) int64 {
 	b := element(d, buf, i)
 	switch d {
@@ -213,7 +213,8 @@ func GetInt(d DType, buf []byte, i int) int64 {
 	}
 }
 
-// SetInt sets element i of buf, which has an integer dtype, to v, wrapped to its size.
+// SetInt sets element i of buf to v. buf has an integer dtype; v wraps to the size of its
+// elements.
 func SetInt(d DType, buf []byte, i int, v int64) {
 	b := element(d, buf, i)
 	switch len(b) {

@@ -86,7 +86,8 @@ func expParts(x float64) (r, t float64, k int) {
 	return r, t, int(n)
 }
 
-// expTail returns (e^r - 1 - r)/r². The coefficients are 1/2!, 1/3! and so on up to 1/13!.
+// expTail returns (e^r - 1 - r)/r², computed as a Taylor series with the coefficients 1/2!,
+// 1/3! and so on up to 1/13!.
 func expTail(r float64) float64 {
 	// Computed in pairs, so that the processor can overlap operations.
 	r2 := float64(r * r)

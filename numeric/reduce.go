@@ -93,9 +93,9 @@ func reduceColumns[T number](op Op, d DType, dst, src []byte, n, w, stride int) 
 	store(d, dst, results[:w])
 }
 
-// Softmax computes the softmax of each of outer rows of n elements of the float dtype d. A
-// row that contains NaN or +Inf, or consists of -Inf only, becomes NaN. dst may be src.
-// Softmax allocates only for rows of more than 1024 elements.
+// Softmax computes the softmax of each row of src into dst. src has outer rows of n
+// elements of the float dtype d. A row that contains NaN or +Inf, or consists of -Inf only,
+// becomes NaN. dst may be src. Softmax allocates only for rows of more than 1024 elements.
 func Softmax(d DType, dst, src []byte, outer, n int) {
 	if !Supports(SoftmaxOp, d) {
 		panic(fmt.Sprintf("numeric: Softmax does not do %v: use a float dtype", d))

@@ -114,8 +114,8 @@ func TestSoftmax(t *testing.T) {
 	})
 }
 
-// refSoftmax computes a softmax by the documented rule, with the exp of this package,
-// which has its own test.
+// refSoftmax computes the softmax of the row src as documented and returns bit patterns. It
+// uses the function exp of this package, which has its own test.
 func refSoftmax(d DType, src []byte) []uint64 {
 	round := func(x float64) float64 {
 		if d == F64 {

@@ -26,8 +26,8 @@ func stream(dst, src []byte) {
 	copy(dst[tail:], src[tail:])
 }
 
-// streamGroups copies at least one group to an aligned dst. A fence makes the copies
-// visible before any later store.
+// streamGroups copies the given number of groups, at least one, to dst, which must be
+// aligned. A fence makes the copies visible before any later store.
 //
 //go:noescape
 func streamGroups(dst, src *byte, groups int)

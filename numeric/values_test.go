@@ -7,10 +7,10 @@ import (
 	"unsafe"
 )
 
-// specials returns bit patterns at which the rules change. For floats these are zeros, the
-// least and greatest subnormal and normal numbers, powers of two, infinities, and quiet
-// and signalling NaNs, with both signs. For integers they include the least and greatest
-// values and their neighbours.
+// specials returns bit patterns of dtype d for which arithmetic has special rules. For
+// floats these are zeros, the least and greatest subnormal and normal numbers, powers of
+// two, infinities, and quiet and signalling NaNs, with both signs. For integers they
+// include the least and greatest values and their neighbours.
 func specials(d DType) []uint64 {
 	magnitudes := map[DType][]uint64{
 		F16:  {0, 1, 2, 0x3ff, 0x400, 0x401, 0x2e66, 0x3bff, 0x3c00, 0x3c01, 0x6bff, 0x7bff, 0x7c00, 0x7c01, 0x7e2a},

@@ -74,9 +74,9 @@ func narrowF16(dst, src *byte, groups int)
 //go:noescape
 func narrowBF16(dst, src *byte, groups int)
 
-// dotF32 adds a, rows × depth, times b, depth × 16, to sums, rows × 16. The rows of b are
-// dotPitch elements apart, and the rows of sums stride bytes. rows and depth are at
-// least 1.
+// dotF32 adds the product of a and b to sums. a has rows × depth elements, b depth × 16 and
+// sums rows × 16. The rows of b start dotPitch elements apart, and the rows of sums start
+// stride bytes apart. rows and depth are at least 1.
 //
 //go:noescape
 func dotF32(sums *byte, stride int, a, b *float32, rows, depth int)

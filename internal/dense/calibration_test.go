@@ -192,8 +192,8 @@ func weights(r *rand.Rand, rows, cols int, d numeric.DType) *Matrix {
 	return normal(r, rows, cols, 1/math.Sqrt(float64(rows)), d)
 }
 
-// normal returns a matrix of normally distributed numbers with standard deviation size,
-// without errors.
+// normal returns a matrix of normally distributed numbers of dtype d, with mean 0 and
+// standard deviation size. Its variances are zero.
 func normal(r *rand.Rand, rows, cols int, size float64, d numeric.DType) *Matrix {
 	values := make([]float64, rows*cols)
 	for i := range values {

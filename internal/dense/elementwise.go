@@ -6,16 +6,16 @@ import (
 	"github.com/kernbench/kernbench/numeric"
 )
 
-// Add returns a + b, rounded to d. If b is one row (a bias), it is added to every row of
-// a.
+// Add returns a + b, rounded to d. If b is one row, such as a bias, it is added to every
+// row of a.
 func Add(a, b *Matrix, d numeric.DType) *Matrix {
 	return combine("Add", a, b, d, func(x, xVar, y, yVar float64) (z, variance float64) {
 		return x + y, xVar + yVar
 	})
 }
 
-// Mul returns a·b element by element, rounded to d. If b is one row, every row of a is
-// multiplied by it.
+// Mul returns the elementwise product of a and b, rounded to d. If b is one row, every row
+// of a is multiplied by it.
 func Mul(a, b *Matrix, d numeric.DType) *Matrix {
 	return combine("Mul", a, b, d, func(x, xVar, y, yVar float64) (z, variance float64) {
 		return x * y, x*x*yVar + y*y*xVar + xVar*yVar

@@ -5,9 +5,9 @@ import (
 )
 
 // MatMul returns a·b as the ranks of tensor parallelism compute it. The sum over k is
-// divided into equal blocks; parts is their number. Each block is accumulated in f32 and
-// rounded to d. Then the blocks are added in ascending order, and each sum is rounded to
-// d.
+// divided into equal blocks; parts is the number of blocks. Each block is accumulated in
+// f32 and rounded to d. Then the blocks are added in ascending order, and each sum is
+// rounded to d.
 func MatMul(a, b *Matrix, parts int, d numeric.DType) *Matrix {
 	require(a.Cols == b.Rows, "MatMul of %v and %v: columns of the first must be rows of the second", a, b)
 	require(parts > 0 && a.Cols%parts == 0, "MatMul of %v and %v: %d parts do not divide the sum", a, b, parts)

@@ -11,9 +11,9 @@ import (
 const NoMask = math.MaxInt32
 
 // Softmax computes exp(x)/Σ exp(x) over each row. Each step rounds to d. Row i sees the
-// columns up to and including i + offset; the other columns are exactly 0. offset is at
-// least 0: 0 for a square of scores of queries and keys at the same positions, NoMask for
-// all columns.
+// columns up to and including i + offset; the result is exactly 0 in the other columns.
+// offset is at least 0. It is 0 if queries and keys have the same positions, and NoMask if
+// every row sees all columns.
 func Softmax(x *Matrix, offset int, d numeric.DType) *Matrix {
 	require(offset >= 0, "Softmax of %v with offset %d: row 0 would see nothing", x, offset)
 	step := roundingTo(d)

@@ -12,7 +12,7 @@ import (
 	"github.com/kernbench/kernbench/numeric"
 )
 
-// exactMatrix returns a matrix of the given rows, without errors.
+// exactMatrix returns a matrix of the given rows. Its variances are zero.
 func exactMatrix(rows ...[]float64) *Matrix {
 	return New(len(rows), len(rows[0]), slices.Concat(rows...), f32)
 }

@@ -203,7 +203,8 @@ func (s *scratch) accumulate(op *oplog.Op, acc []byte, from, to int) {
 	}
 }
 
-// accType returns the dtype in which the epilogue of a composite computes.
+// accType returns the dtype of the accumulators of a composite, in which its epilogue
+// computes.
 func accType(op *oplog.Op) numeric.DType {
 	if op.Kind == oplog.Gemm {
 		return numeric.DotType(op.Args[0].DType)

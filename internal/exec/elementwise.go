@@ -9,8 +9,9 @@ import (
 // A block stays in the processor cache.
 const block = 2048
 
-// mathType returns the dtype in which Math and Stream compute: that of the operands that
-// have a shape (except the condition of Where), or else that of the result.
+// mathType returns the dtype in which a Math or Stream operation computes. It is the dtype
+// of the operands that have a shape, not counting the condition of Where. If no operand has
+// a shape, it is the dtype of the result.
 func mathType(op *oplog.Op) numeric.DType {
 	if op.Kind == oplog.Math && !op.Math.IsComparison() {
 		return op.DType

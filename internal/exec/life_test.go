@@ -72,7 +72,7 @@ func TestForget(t *testing.T) {
 	}
 }
 
-// TestEnd checks that the end of a launch removes its tiles, but neither messages nor the
+// TestEnd checks that End releases the tiles of its launch, but neither messages nor the
 // tiles of other launches.
 func TestEnd(t *testing.T) {
 	b := &builder{}

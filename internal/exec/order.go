@@ -179,7 +179,7 @@ func (o *order) thread(pe int32) *thread {
 	return t
 }
 
-// newComponent returns the first epoch of a new component.
+// newComponent adds a component and returns its first epoch.
 func (o *order) newComponent() epoch {
 	o.components++
 	return epoch{o.components - 1, 1}

@@ -18,7 +18,8 @@ type Race struct {
 	log *oplog.Log
 }
 
-// String describes both accesses, with their kernels, PEs and lines, and says what to do.
+// String returns a text that describes both accesses, with their kernels, PEs and lines,
+// and says how to remove the race.
 func (r Race) String() string {
 	return fmt.Sprintf("race at %#x of %v: %s and %s have no order; order them by a queue, a signal, a barrier or an edge between tasks, or let them touch different bytes",
 		r.Addr, r.Space, r.log.Describe(r.A), r.log.Describe(r.B))
@@ -30,12 +31,12 @@ func (r Race) String() string {
 // It considers what orders accesses, not when they happened, so it also finds races that
 // did no harm in this run. Accesses are ordered by these rules:
 //
-//   - A PE executes its operations in the order of issue. A composite is asynchronous:
-//     what the PE did before comes before it, and it comes before what the PE does after a
-//     Wait for it. Each of its accesses also comes before later conflicting accesses of
-//     the PE, because the hardware delays those. The same holds for a receive with a Wait.
-//     A receive without a Wait blocks the PE until the message has arrived, or until the
-//     message is used.
+//   - A PE executes its operations in the order of issue. A composite is asynchronous: it
+//     comes after everything that the PE did before, and before everything that the PE does
+//     after a Wait for the composite. Each access of the composite also comes before later
+//     conflicting accesses of the PE, because the hardware delays the later accesses. The
+//     same holds for a receive with a Wait. A receive without a Wait blocks the PE until the
+//     message has arrived, or until the message is used.
 //   - A Send comes before what follows its Recv. A Notify comes before what follows the
 //     WaitSignal that it releases. A TaskEnd, with everything that its PE has started,
 //     comes before what follows the TaskBegin that names it.
@@ -44,8 +45,8 @@ func (r Race) String() string {
 //
 // Scratch is new memory: earlier accesses to its bytes do not count.
 //
-// The time grows with the number of accesses and with the number of others on the same
-// pages. The space grows with the number of accesses since the last barrier, operation of
+// The time of Races grows with the number of accesses, and for each access with the number
+// of other accesses to the same pages. The space grows with the number of accesses since the last barrier, operation of
 // the host, or launch on all PEs.
 func Races(log *oplog.Log) ([]Race, error) {
 	o := newOrder(log)

@@ -7,8 +7,8 @@ import (
 	"github.com/kernbench/kernbench/oplog"
 )
 
-// randomAccesses returns a random log of accesses by a few PEs and of operations that may
-// order them.
+// randomAccesses returns a random log of n operations of a few PEs. They access memory or
+// order other accesses.
 func randomAccesses(r *rand.Rand, n int) *oplog.Log {
 	const pes = 4
 	log := &oplog.Log{}
@@ -388,6 +388,7 @@ type location struct {
 	addr  int64
 }
 
+// bytes returns the set of all bytes that node n reads or writes.
 func (g *graph) bytes(n int) map[location]bool {
 	all := map[location]bool{}
 	for _, a := range g.nodes[n].mem {

@@ -199,9 +199,9 @@ type Replayed struct {
 	Mismatched []oplog.ID // reads whose digest differs
 }
 
-// Replay executes a whole log in its own memories and compares what hosts read with the
-// digests in the log. It does not change the log. When ctx ends, it returns the cause of
-// ctx.
+// Replay executes a whole log in its own memories. It compares the bytes that hosts read
+// with the digests of these reads in the log, and returns the result. It does not change
+// the log. When ctx ends, it returns the cause of ctx.
 func Replay(ctx context.Context, log *oplog.Log, threads int) (Replayed, error) {
 	var r Replayed
 	e := New(log, newMemories(), threads)

@@ -41,8 +41,9 @@ func TestEqualFlowsShareALink(t *testing.T) {
 	})
 }
 
-// TestMergingFlowsThatFit checks that two flows of 64 GB/s that merge into a link of 128
-// GB/s delay each other by at most one flit, for random sizes and starts.
+// TestMergingFlowsThatFit sends two flows over links of 64 GB/s that merge into a link of
+// 128 GB/s. It checks that the flows delay each other by at most one flit, for random sizes
+// and start times.
 func TestMergingFlowsThatFit(t *testing.T) {
 	slow, fast := Hop{64 * topology.GBps, 3 * ns}, Hop{128 * topology.GBps, 5 * ns}
 	net := hops{slow, slow, fast}

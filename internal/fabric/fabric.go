@@ -187,8 +187,9 @@ func New(eng *sim.Engine, net Network, cfg Config) *Fabric {
 	return f
 }
 
-// Observe sets a function that is called for every flit or train that a link serves, and
-// again for a train that is interrupted. Tests and traces use it. nil disables it.
+// Observe sets the function that is called for every flit or train that a link serves, and
+// again for a train that is interrupted. Tests and traces use it. A nil function disables
+// it.
 func (f *Fabric) Observe(fn func(Passage)) { f.observe = fn }
 
 // Waited returns the total time that the first flit of a message waited in front of links.
@@ -209,7 +210,7 @@ func (f *Fabric) observePassage(i int32, head bool, p Passage) {
 	f.observe(p)
 }
 
-// Stats returns the counters of a link.
+// Stats returns the counters of link id.
 func (f *Fabric) Stats(id topology.LinkID) Stats { return f.model.stats(id) }
 
 // Send starts a transfer at the current time.

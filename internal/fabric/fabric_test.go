@@ -26,7 +26,7 @@ type hops []Hop
 func (h hops) NumLinks() int              { return len(h) }
 func (h hops) Hop(id topology.LinkID) Hop { return h[id] }
 
-// path returns the path over the given links.
+// path returns the path over the links with the given numbers.
 func path(ids ...int) (p []topology.LinkID) {
 	for _, id := range ids {
 		p = append(p, topology.LinkID(id))
@@ -78,7 +78,8 @@ func (w *world) Handle(kind sim.Kind, arg uint64) {
 	w.done[arg] = w.eng.Now()
 }
 
-// run runs flows on a new fabric until all have ended.
+// run runs the given flows on a new fabric until all have ended, and checks that each ends
+// once.
 func run(t tester, net Network, cfg Config, flows ...flow) *world {
 	t.Helper()
 	w := newWorld(net, cfg, flows...)

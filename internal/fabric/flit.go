@@ -71,7 +71,7 @@ func newFlits(f *Fabric) *flits {
 	return m
 }
 
-// Handle runs an event of the model.
+// Handle handles an event of the model. The event constants say what each kind means.
 func (m *flits) Handle(kind sim.Kind, arg uint64) {
 	switch kind {
 	case evFlitArrive:
@@ -93,6 +93,8 @@ func (m *flits) stats(id topology.LinkID) Stats {
 	return Stats{}
 }
 
+// start offers the first flit of message i or, if the message comes from HBM, starts to
+// read it.
 func (m *flits) start(i int32) {
 	for len(m.reads) <= int(i) {
 		m.reads = append(m.reads, hbmRead{})
@@ -275,8 +277,8 @@ func (m *flits) serveBurst(s *flitServer, i int32) {
 	m.eng.At(s.free, m.target, evBurst, uint64(i))
 }
 
-// endBurst ends a burst. After a read, flits of the message may continue; after the last
-// write, the message ends.
+// endBurst ends the burst fl. After a burst of a read, flits of the message that are now
+// complete continue. After the last burst of a write, the message ends.
 func (m *flits) endBurst(fl flit) {
 	if fl.stage > 0 {
 		w := &m.writes[fl.msg]

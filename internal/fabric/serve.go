@@ -257,7 +257,7 @@ func (m *trains) passLink(s *server, i int32, perFlit, waits Time) {
 	m.drop(i)
 }
 
-// trainBytes returns the number of bytes in a train.
+// trainBytes returns the total size of the flits of t.
 func (m *trains) trainBytes(t *train) Bytes {
 	all := Bytes(t.flits) * m.cfg.Flit
 	return min(all, m.messages[t.msg].Bytes-Bytes(t.first)*m.cfg.Flit)

@@ -56,7 +56,7 @@ const (
 	servesTrains                // trains: the link has a server
 )
 
-// server returns the server of a stage, and creates it on first use.
+// server returns the server of stage st. It creates the server on first use.
 func (m *trains) server(st stage) *server {
 	if slice, ok := hbmSlice(st); ok {
 		for len(m.slices) <= int(slice) {
@@ -98,7 +98,7 @@ func (m *trains) serverAt(i int32) *server {
 	return &m.servers[uint32(i)/serverBatch][uint32(i)%serverBatch]
 }
 
-// link returns the state of a link, and initializes it on first use.
+// link returns the state of link st. It initializes the state on first use.
 func (m *trains) link(st stage) *linkState {
 	l := &m.links[st]
 	if l.use == notUsed {
@@ -107,7 +107,7 @@ func (m *trains) link(st stage) *linkState {
 	return l
 }
 
-// serialize returns how long n bytes, at most a flit, occupy the server.
+// serialize returns how long n bytes occupy the server. n is at most the size of a flit.
 func (s *server) serialize(n Bytes) Time {
 	if s.slice != nil {
 		return s.perFlit
@@ -156,7 +156,7 @@ func (s *server) nextReady() Time {
 	return s.ready(Compute)
 }
 
-// queuesEmpty reports whether no train waits.
+// queuesEmpty reports whether no train waits for the server.
 func (s *server) queuesEmpty() bool { return s.queues[Comm].first == 0 && s.queues[Compute].first == 0 }
 
 // pick removes the train to serve next from the queues and returns its number. This is the

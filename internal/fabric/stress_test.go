@@ -50,8 +50,8 @@ var mixes = []mix{
 
 const stressSeeds = 60
 
-// draw draws traffic over a line of nodes with links in both directions, so that paths
-// share links at their start, in the middle and at the end.
+// draw draws random traffic over a line of nodes with links in both directions. Paths share
+// links at their start, in the middle and at the end.
 func (x mix) draw(seed uint64) load {
 	r := rand.New(rand.NewPCG(seed, 1))
 	one := func(p float64) bool { return r.Float64() < p }
@@ -144,8 +144,8 @@ func (s *stress) Handle(kind sim.Kind, arg uint64) {
 	s.begin(int(arg))
 }
 
-// begin schedules the flows that wait for the end of flow i. If i is -1, it schedules the
-// flows that wait for no other flow.
+// begin schedules the flows that start after the end of flow i. If i is -1, it schedules
+// the flows that start independently of other flows.
 func (s *stress) begin(i int) {
 	for j, f := range s.load.flows {
 		if s.load.after[j] == i {

@@ -99,7 +99,7 @@ func newTrains(f *Fabric) *trains {
 	return m
 }
 
-// Handle runs an event of the model.
+// Handle handles an event of the model. The event constants say what each kind means.
 func (m *trains) Handle(kind sim.Kind, arg uint64) {
 	switch kind & 0xff {
 	case evArrive:
@@ -134,6 +134,8 @@ func (m *trains) stats(id topology.LinkID) Stats {
 	return t.stats()
 }
 
+// start starts message i: as a single-flit message if it has one flit and touches no HBM,
+// else as trains.
 func (m *trains) start(i int32) {
 	if msg := &m.messages[i]; msg.flits == 1 && !msg.banked {
 		if int(i) < len(m.sources) {

@@ -78,7 +78,7 @@ func (r *Ring) Post(rc *Receive) {
 	r.match()
 }
 
-// Waiting reports whether a message is visible that no Receive has requested.
+// Waiting reports whether the ring has a visible message that no Receive has requested.
 func (r *Ring) Waiting() bool {
 	return len(r.posted) == 0 && r.taken < r.sent && r.slots[r.taken%uint64(r.Slots)].visible
 }

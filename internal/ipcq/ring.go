@@ -234,8 +234,8 @@ func (r *Ring) makeVisible(slot uint64) {
 	}
 }
 
-// finishTransfer records the end of a transfer out of the slot of f. The last transfer
-// returns the credit of the slot.
+// finishTransfer records the end of a transfer out of the slot that holds f. After the last
+// transfer of the slot, its credit returns.
 func (r *Ring) finishTransfer(f *fragment) {
 	f.parts--
 	if rc := f.receive; rc != nil {
@@ -272,8 +272,8 @@ func (r *Ring) returnCredits(at simtime.Time, by sim.Mark) {
 	}
 }
 
-// String returns the names of the two ends.
+// String returns the queue with the names of its two ends, for messages.
 func (r *Ring) String() string { return "the queue " + r.From.Name + " -> " + r.To.Name }
 
-// Unreceived returns the number of fragments that no receive has taken.
+// Unreceived returns how many fragments were sent and not yet taken by a receive.
 func (r *Ring) Unreceived() int { return int(r.sent - r.taken) }

@@ -121,7 +121,7 @@ func (b *bench) element(name string) *element {
 	return b.pes[name]
 }
 
-// command runs one command of a transcript.
+// command runs one command of a transcript and returns its output.
 func (b *bench) command(t *testing.T, d *datadriven.TestData) string {
 	switch d.Cmd {
 	case "queue":
@@ -275,7 +275,8 @@ func (b *bench) send(e *element, r *Ring, n memory.Bytes) {
 	}
 }
 
-// room waits, as Select does, until a message of n bytes could be sent without a wait.
+// room waits until the ring has credits for a message of n bytes, as a Select with CanSend
+// does.
 func (b *bench) room(e *element, r *Ring, n memory.Bytes) {
 	at, ok := r.CreditsReady(n)
 	for ; !ok; at, ok = r.CreditsReady(n) {

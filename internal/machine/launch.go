@@ -68,7 +68,7 @@ func (m *Machine) Launch(name string, targets []PEID, kernel Kernel, done sim.Ev
 	return l, err
 }
 
-// hold sends a kernel to the targets like Launch. The kernel does not start before the
+// hold sends a kernel to the targets like Launch, but the kernel does not start before the
 // caller releases the launch.
 func (m *Machine) hold(name string, targets []PEID, kernel Kernel, done sim.Event) (*Launch, error) {
 	l := &Launch{Name: name, Targets: slices.Clone(targets), kernel: kernel, done: done, Start: -1}
@@ -108,8 +108,9 @@ func (lr *launcher) send(l *Launch) {
 	}
 }
 
-// command sends the command of a launch to the next CPU. at is the index of the first
-// target that the CPU is responsible for.
+// command sends the command of launch l over the fabric from one CPU to the next. at is the
+// index of the first target for which the CPU `to` is responsible. kind is the event at the
+// arrival.
 func (lr *launcher) command(from, to topology.NodeID, kind sim.Kind, l *Launch, at int) {
 	m := lr.machine
 	m.Fabric.Send(&fabric.Transfer{

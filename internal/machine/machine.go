@@ -38,7 +38,7 @@ type Machine struct {
 // PEID is the number of a PE in its machine, from 0.
 type PEID = cpu.ID
 
-// Numbers converts PE numbers to ints.
+// Numbers returns the given PE numbers as a slice of ints.
 func Numbers(pes []PEID) []int {
 	return lists.Map(pes, func(pe PEID) int { return int(pe) })
 }
@@ -62,7 +62,7 @@ type Options struct {
 // DefaultLimit is the default limit of simulated time. It stops endless kernels.
 const DefaultLimit = 10 * simtime.Second
 
-// New returns an idle machine at time 0.
+// New returns an idle machine with the nodes and links of g, at time 0.
 func New(g *topology.Graph, o Options) *Machine {
 	s := g.Spec()
 	m := &Machine{
@@ -137,7 +137,7 @@ func (m *Machine) ID(sip, cube, pe int) PEID {
 	return PEID((sip*s.CubesPerSIP()+cube)*s.PEsPerCube() + pe)
 }
 
-// PE returns the PE with a number, building it if necessary.
+// PE returns the PE with number id. It builds the PE on first use.
 func (m *Machine) PE(id PEID) *PE {
 	if m.pes[id] == nil {
 		s := m.Graph.Spec()
@@ -180,7 +180,7 @@ type Memory struct {
 	Store     memory.Store
 }
 
-// Memory returns the content of a memory, creating it if necessary.
+// Memory returns the content of memory id. It creates the content on first use.
 func (m *Machine) Memory(id memory.ID) *Memory {
 	if m.memories[id] == nil {
 		size := m.size(id)

@@ -188,8 +188,9 @@ func TestLaunchStartsEverywhereAtOnce(t *testing.T) {
 	}
 }
 
-// TestLaunchEndsWithItsTransfers checks that a kernel that returns while a transfer is in
-// flight ends with the transfer, and that the next launch on the PE starts then.
+// TestLaunchEndsWithItsTransfers runs a kernel that returns while one of its transfers is
+// in flight. It checks that the kernel ends when the transfer ends, and that the next
+// launch on the PE starts then.
 func TestLaunchEndsWithItsTransfers(t *testing.T) {
 	m := build(t, Options{}, "default")
 	var arrived simtime.Time
@@ -262,7 +263,8 @@ func TestEveryMemoryEqualsItsFormula(t *testing.T) {
 	}
 }
 
-// TestEndlessKernelsAreStopped checks that a run fails when it reaches the time limit.
+// TestEndlessKernelsAreStopped checks that a run whose kernel never ends fails at the limit
+// of simulated time.
 func TestEndlessKernelsAreStopped(t *testing.T) {
 	m := build(t, Options{Limit: simtime.Millisecond}, "alpha_beta")
 	if _, err := m.Launch("endless", everyPE(m), func(p *sim.Proc, _ *PE) {
@@ -378,7 +380,7 @@ func TestLargeMachineIsLazy(t *testing.T) {
 	}
 }
 
-// BenchmarkLaunch131072 measures a launch on every PE of 1,024 SIPs.
+// BenchmarkLaunch131072 measures a launch on all 131,072 PEs of a system with 1,024 SIPs.
 func BenchmarkLaunch131072(b *testing.B) {
 	for b.Loop() {
 		m := build(b, Options{}, "default", "system.sips.count=1024", "system.sips.topology=torus_2d")

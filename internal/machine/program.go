@@ -67,7 +67,7 @@ func (r *Run) Failed() bool { return r.failed }
 // Err returns the error of the first kernel of this program that panicked, or nil.
 func (r *Run) Err() error { return r.err }
 
-// LogID returns the number of the launch in the op log.
+// LogID returns the number by which the op log refers to this launch.
 func (r *Run) LogID() int32 { return r.cpus.Log }
 
 // Start launches a program. It posts done when the program has ended on all PEs.
@@ -79,8 +79,8 @@ func (m *Machine) Start(p Program, done sim.Event) (*Run, error) {
 	return r, err
 }
 
-// Send sends a program to its PEs. The program waits for Begin and for the end of earlier
-// launches on these PEs. Send posts done when the program has ended on all PEs.
+// Send sends a program to its PEs. The program starts after Begin, when all earlier
+// launches on these PEs have ended. Send posts done when the program has ended on all PEs.
 func (m *Machine) Send(p Program, done sim.Event) (*Run, error) {
 	if err := p.check(); err != nil {
 		return nil, fmt.Errorf("launch %s: %w", p.Name, err)

@@ -211,7 +211,7 @@ func (p *productRun) busyTimes() busyTimes {
 	return b
 }
 
-// longest returns the longest busy time of an engine or channel.
+// longest returns the busy time of the engine or HBM channel that is busy longest.
 func (b busyTimes) longest() simtime.Time {
 	return max(b.fetch, b.gemm, b.math, b.store, b.read, b.write, slices.Max(b.channels))
 }

@@ -85,12 +85,12 @@ func (r *rig) fullTime(n, size int) simtime.Time {
 }
 
 // TestMathTakesItsFormula checks that an operation of the MATH engine, without contention,
-// takes dispatch, scheduler, and then
+// takes exactly the time of its dispatch, the time of the scheduler, and
 //
 //	operands / fetch + ⌈elements / vector_width⌉ · cycles / clock + result / store
 //
-// For a reduction and a softmax, elements counts the operand; for other operations, the
-// result.
+// For a reduction and a softmax, elements is the number of elements of the operand; for
+// other operations, of the result.
 func TestMathTakesItsFormula(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := newRig(t, Options{Log: true}, anyPESets.Draw(t, "sets")...)
@@ -127,8 +127,8 @@ func TestMathTakesItsFormula(t *testing.T) {
 	})
 }
 
-// TestDotTakesItsFormula checks that Dot, without contention, takes dispatch, scheduler,
-// and then
+// TestDotTakesItsFormula checks that Dot, without contention, takes exactly the time of its
+// dispatch, the time of the scheduler, and
 //
 //	operands / fetch + (⌈m/array.m⌉·⌈k/array.k⌉·⌈n/array.n⌉ + fill) / clock + result / store
 //

@@ -68,8 +68,9 @@ var anyBlockedSender = rapid.Custom(func(t *rapid.T) blockedSender {
 })
 
 // TestSendIsFireAndForgetUntilCreditsRunOut checks that a sender continues after one
-// dispatch as long as it has credits. Then it sleeps until the first credit has returned,
-// which the receiver sends when the first message has been copied out of its slot.
+// dispatch as long as it has credits. Without credits, it sleeps until the first credit has
+// returned. The receiver sends this credit when the first message has been copied out of
+// its slot.
 func TestSendIsFireAndForgetUntilCreditsRunOut(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		x := anyBlockedSender.Draw(t, "case")
@@ -87,9 +88,9 @@ func TestSendIsFireAndForgetUntilCreditsRunOut(t *testing.T) {
 	})
 }
 
-// TestPollRoundsTheWaitUp checks that a sender that polls for a credit does so every
-// poll_cycles. It waits as long as a sender that sleeps, rounded up to whole periods, and
-// all of this time counts as polling.
+// TestPollRoundsTheWaitUp checks the wait of a sender that polls for a credit every
+// poll_cycles. It waits as long as a sender that sleeps, rounded up to whole periods. All
+// of this time counts as polling.
 func TestPollRoundsTheWaitUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		x := anyBlockedSender.Draw(t, "case")

@@ -144,7 +144,8 @@ func TestRecvAsyncKeepsOrder(t *testing.T) {
 }
 
 // TestRecvIntoCopiesDirectlyToMemory checks that RecvInto copies a message from its slot to
-// memory without a tile in between: it takes set-up and the path between the two memories.
+// memory without a tile in between. It must take only the DMA set-up and the time of the
+// path between the two memories.
 func TestRecvIntoCopiesDirectlyToMemory(t *testing.T) {
 	for _, kind := range []topology.BufferKind{topology.BufferTCM, topology.BufferSRAM} {
 		for _, n := range []int{1, 128, 1024, 2048} {

@@ -14,8 +14,8 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// TestSelectReturnsTheFirstReadyCase checks that Select returns the first case in the list
-// that is ready, and takes one dispatch.
+// TestSelectReturnsTheFirstReadyCase checks that Select returns the first case in its list
+// that is ready, and that it takes one dispatch.
 func TestSelectReturnsTheFirstReadyCase(t *testing.T) {
 	north, south := tl.CanRecv(tl.North), tl.CanRecv(tl.South)
 	space, signal := tl.CanSend(tl.East, tl.Shape{64}, tl.F16), tl.CanSignal(0, tl.GE, 1)
@@ -307,7 +307,8 @@ func TestSelectFindsEveryMessage(t *testing.T) {
 }
 
 // TestSelectInADeadlock checks that the report of a deadlock names every case of a Select.
-// The cycle follows the first case whose peer still waits.
+// The cycle of waits in the report continues with the peer of the first case whose peer
+// still waits.
 func TestSelectInADeadlock(t *testing.T) {
 	r := newRig(t, Options{})
 	ids := []PEID{0, 1, 2}

@@ -32,9 +32,9 @@ func (r *rig) notifyTime(a, b PEID) simtime.Time {
 	return r.scheduler + r.setup + r.transferTime(r.tcm(a), r.tcm(b), r.spec.PE.IPCQ.CreditBytes)
 }
 
-// TestNotifyTakesItsFormula checks that a notification takes dispatch, scheduler, set-up
-// and the path of 16 B, and that a PE that waits for it continues at that instant. A PE may
-// also notify itself.
+// TestNotifyTakesItsFormula checks that a notification takes the sum of its dispatch, the
+// scheduler, the DMA set-up and the time of 16 B on the path. A PE that waits for the
+// notification must continue at that instant. A PE may also notify itself.
 func TestNotifyTakesItsFormula(t *testing.T) {
 	for _, b := range []PEID{1, 8, 100, 255} {
 		r := newRig(t, Options{})
@@ -87,8 +87,8 @@ func TestEveryComparison(t *testing.T) {
 	}
 }
 
-// TestTestDoesNotWait checks that Test takes one dispatch, does not wait, and sees a
-// notification from the instant of its arrival on.
+// TestTestDoesNotWait checks that the operation Test takes one dispatch and does not wait.
+// It must see a notification from the instant of its arrival on.
 func TestTestDoesNotWait(t *testing.T) {
 	r := newRig(t, Options{})
 	var last, first simtime.Time // the last Test that returns false, the first that returns true
@@ -106,8 +106,8 @@ func TestTestDoesNotWait(t *testing.T) {
 	}
 }
 
-// TestPutAndGetTakeTheirFormula checks that Put and Get take the time of a transfer between
-// the TCM and the peer's memory.
+// TestPutAndGetTakeTheirFormula checks that Put and Get take the closed-form time of a
+// transfer between the TCM of the PE and the memory of the peer.
 func TestPutAndGetTakeTheirFormula(t *testing.T) {
 	for _, peer := range []PEID{1, 100, 255} {
 		for _, n := range []int{1, 1024, 8192} {
@@ -132,8 +132,9 @@ func TestPutAndGetTakeTheirFormula(t *testing.T) {
 	}
 }
 
-// TestWindowMisuseIsAnError checks the errors for peers and signals that do not exist, for
-// pointers that are not into a window, and for elements outside of a peer's part.
+// TestWindowMisuseIsAnError checks that accesses to a window fail for peers and signals
+// that do not exist, for pointers that are not into a window, and for elements outside of a
+// peer's part of the window.
 func TestWindowMisuseIsAnError(t *testing.T) {
 	v := func(t *tl.PE) tl.Tile { return t.Zeros(tl.Shape{64}, tl.F16) }
 	for _, c := range []struct {

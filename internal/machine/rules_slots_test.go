@@ -32,7 +32,7 @@ func (r *rig) slotReadTime(kind topology.BufferKind, b PEID, n memory.Bytes) sim
 	return r.setup + r.transferTime(r.slotMemory(kind, b), r.tcm(b), n) + r.slotOverhead(kind)
 }
 
-// slotMemory returns the memory that holds the slots of PE b's queues.
+// slotMemory returns the memory of the given kind that holds the slots of PE b's queues.
 func (r *rig) slotMemory(kind topology.BufferKind, b PEID) memory.ID {
 	return r.PE(b).Memory(bufferKinds[kind])
 }
@@ -69,7 +69,8 @@ var anyDelivery = rapid.Custom(func(t *rapid.T) delivery {
 // visible to the receiver, when a command fetches it from TCM, and when each PE ends.
 type deliveryTimes struct{ sent, visible, fetched, sender, receiver simtime.Time }
 
-// send sends the message on an idle machine and returns its times.
+// send sends the message on a new, idle machine r in the default fidelity and returns its
+// times.
 func (m delivery) send(t tester, sets ...string) (r *rig, got deliveryTimes) {
 	t.Helper()
 	return m.sendWith(t, fabric.Train, sets...)

@@ -89,7 +89,7 @@ func (r *rig) run(p Program) *Run {
 	return run
 }
 
-// try runs a program to its end or until it fails.
+// try runs a program until it ends or fails, and returns the error if it fails.
 func (r *rig) try(p Program) (*Run, error) {
 	if p.Name == "" {
 		p.Name = "k"
@@ -108,7 +108,8 @@ func (r *rig) runAlone(body func(t *tl.PE)) simtime.Time {
 	return r.run(Program{Targets: []PEID{0}, Body: body}).Critical()
 }
 
-// pair connects port East of PE a with port West of PE b.
+// pair returns a neighbour table that connects the east port of PE a with the west port of
+// PE b.
 func pair(a, b PEID) []Connection { return []Connection{{a, tl.East, b, tl.West}} }
 
 // perRank returns a kernel that runs bodies[i] on rank i.
@@ -126,8 +127,8 @@ func spendCalls(t *tl.PE, n int) {
 // callsFor returns a number of calls whose dispatches together take longer than d.
 func (r *rig) callsFor(d simtime.Time) int { return int(d/r.dispatch) + 1 }
 
-// clock returns the time of a kernel's CPU, to the femtosecond. It parses the time that
-// Printf prints before its text.
+// clock returns the current time of the CPU that runs the kernel, to the femtosecond. It
+// parses the time that Printf prints before its text.
 func (r *rig) clock(t *tl.PE) (at simtime.Time) {
 	r.Print = func(text string) {
 		_, text, _ = strings.Cut(strings.TrimSuffix(text, "] "), " ")
@@ -149,8 +150,9 @@ func (r *rig) clock(t *tl.PE) (at simtime.Time) {
 	return at
 }
 
-// tensor maps an f16 tensor in the HBM slice of a PE. Its address is aligned to 16 KiB, so
-// that it begins a sequence of bursts with one burst for each channel.
+// tensor maps an f16 tensor of the given dimensions in the HBM slice of PE id. Its address
+// is aligned to 16 KiB, so that it starts at the first of a sequence of bursts with one
+// burst for each channel.
 func (r *rig) tensor(id PEID, dims ...int) tl.Ptr {
 	r.Helper()
 	return r.place(r.PE(id).Memory(topology.KindHBM), dims...)
@@ -178,8 +180,8 @@ func (r *rig) place(id memory.ID, dims ...int) tl.Ptr {
 	return p
 }
 
-// path returns the hops from one memory to another. The path from a TCM to itself is its
-// read port.
+// path returns the hops from one memory to another. If both are the same TCM, the path is
+// only its read port.
 func (r *rig) path(from, to memory.ID) []fabric.Hop {
 	r.Helper()
 	if from == to {

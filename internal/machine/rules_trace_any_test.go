@@ -161,8 +161,8 @@ func (r *rig) longestLatency(ids []PEID, q topology.IPCQ) simtime.Time {
 	return longest
 }
 
-// anyTracedKernel draws a kernel with steps of all kinds. Its queues may be small and may
-// be polled.
+// anyTracedKernel draws a random kernel with steps of all kinds. The queues of the kernel
+// may have few slots, and senders may poll for credits.
 func anyTracedKernel(t *rapid.T) randomKernel {
 	choices := slices.Concat(kernelSteps, compositeSteps, smallQueueSteps)
 	few := rapid.Bool().Draw(t, "few slots")

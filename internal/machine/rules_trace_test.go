@@ -54,8 +54,9 @@ type traceSlice struct {
 	released    int64 // the activity that released a launch
 }
 
-// readTrace parses a trace. It checks that times on each track ascend, that slices on a
-// track do not overlap, and that every slice and every message has a beginning and an end.
+// readTrace parses a trace file. It checks that times on each track ascend, that activities
+// on a track do not overlap, and that every activity and every message has a beginning and
+// an end.
 func readTrace(t tester, data []byte) *parsedTrace {
 	t.Helper()
 	var file struct{ TraceEvents []traceEvent }
@@ -230,8 +231,8 @@ func TestLaunchesShareATrack(t *testing.T) {
 }
 
 // TestTraceOfInterruptions runs large transfers that interrupt each other on links, which
-// cuts their slices short. recordTrace checks that the bytes of the slices still add up to
-// the bytes of each link.
+// shortens their activities in the trace. recordTrace checks that the bytes of the
+// activities still add up to the bytes of each link.
 func TestTraceOfInterruptions(t *testing.T) {
 	recordTrace(t, Options{}, func(o Options) *rig {
 		r := newRig(t, o)

@@ -211,8 +211,8 @@ func TestAnyBreakdownAddsUp(t *testing.T) {
 	})
 }
 
-// TestComputeIsTheTimeOfCommands checks that engines count as computing exactly while the
-// op log has a command in progress.
+// TestComputeIsTheTimeOfCommands checks that the measured compute time of a PE is exactly
+// the time in which the op log has a command in progress.
 func TestComputeIsTheTimeOfCommands(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		k := anyKernel(t, kernelSteps)

@@ -191,7 +191,7 @@ func (t *tracer) recordEnd(l *Launch) {
 // that time, it is the first of them.
 func (l *Launch) lastTarget() int { return slices.Index(l.end, slices.Max(l.end)) }
 
-// Last returns the activity that ended the launch, or 0 without a trace.
+// Last returns the activity whose end ended the launch, or 0 without a trace.
 func (l *Launch) Last() sim.Mark {
 	if l.last == nil {
 		return 0

@@ -133,7 +133,8 @@ func (s *transcript) tensor(t *testing.T, d *datadriven.TestData) (string, error
 	return out, nil
 }
 
-// part returns the name, address and size of the part of a tensor that a command names.
+// part returns the part of a tensor that command d names: its name in the output, its
+// virtual address and its size.
 func (s *transcript) part(t *testing.T, d *datadriven.TestData) (name string, va memory.VA, n memory.Bytes) {
 	var pe int
 	d.ScanArgs(t, "pe", &pe)
@@ -318,7 +319,7 @@ func (s *transcript) step(k *tl.PE, w []string, pe PEID, tiles map[string]tl.Til
 	}
 }
 
-// run runs the machine and prints the new operations of the op log.
+// run runs the machine and returns the operations that are new in the op log, as text.
 func (s *transcript) run(*testing.T, *datadriven.TestData) (string, error) {
 	err := s.Engine.Run(context.Background())
 	var out strings.Builder

@@ -34,8 +34,8 @@ func (w *Worker) PE() *PE { return w.pe }
 // Now returns the current time.
 func (w *Worker) Now() simtime.Time { return w.proc.Now() }
 
-// Wait waits for Wake. A worker in Wait is idle: a report of a deadlock leaves it out if any
-// process is not idle. on says what the worker waits for.
+// Wait waits until Wake is called. A worker in Wait is idle: the report of a deadlock
+// leaves it out if any process is not idle. on says what the worker waits for.
 func (w *Worker) Wait(on fmt.Stringer) {
 	w.idle, w.waiting = idleWait{on}, true
 	for w.waiting {
@@ -56,9 +56,9 @@ func (w *Worker) Wake() {
 // SleepUntil waits until time t.
 func (w *Worker) SleepUntil(t simtime.Time) { w.proc.SleepUntil(t) }
 
-// Run runs a kernel from now until everything that it starts has ended. The kernel takes as
-// long as in a launch by itself. body may use m until it returns. name is the name of the
-// kernel in errors and in reports of deadlocks.
+// Run runs a kernel from now until everything that the kernel has started has ended. The
+// kernel takes as long as in a launch by itself. body runs the kernel and may use m until
+// it returns. name is the name of the kernel in errors and in reports of deadlocks.
 func (w *Worker) Run(name string, body func(m tl.Machine)) {
 	w.name = name
 	w.recordIdle()

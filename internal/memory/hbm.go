@@ -152,7 +152,7 @@ type channel struct {
 	wrote bool         // whether the last access was a write
 }
 
-// NewSlice returns an idle slice.
+// NewSlice returns the state of an idle HBM slice with description h.
 func NewSlice(h HBM) *Slice {
 	state := make([]channel, 2*h.Channels)
 	return &Slice{HBM: h, channels: state[:h.Channels:h.Channels], saved: state[h.Channels:]}
@@ -183,13 +183,14 @@ type PartialAccess struct {
 	Ends []simtime.Time
 }
 
-// Serve serves a part of an access and returns the time at which it is complete, which is
-// at least part.At. For each flit k it calls visit, unless nil, with the time at which
-// flits 0 to k are complete. A burst is read for the flit that contains its first byte,
-// and written when the flit with its last byte has arrived.
+// Serve serves a part of an access and returns the time at which the part is complete,
+// which is at least part.At. If visit is not nil, Serve calls it for each flit k with the
+// time at which flits 0 to k are complete. A burst is read for the flit that contains its
+// first byte. It is written when the flit with its last byte has arrived.
 //
-// A write that arrives more slowly than the channels could serve it leaves them free in
-// between: it occupies each channel only for the burst times, from part.At on.
+// A write may arrive more slowly than the channels could serve it. Such a write occupies
+// each channel only for the burst times, from part.At on, and leaves the channels free for
+// the rest of the time.
 func (s *Slice) Serve(part PartialAccess, visit func(k int64, done simtime.Time)) simtime.Time {
 	copy(s.saved, s.channels)
 	done, arrived := part.At, part.At

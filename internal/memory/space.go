@@ -136,7 +136,7 @@ type Access struct {
 }
 
 // Segments iterates over the physical segments of the access, in order of virtual
-// addresses. It allocates nothing:
+// addresses. It allocates nothing. It is used as
 //
 //	for seg := range access.Segments {
 func (a Access) Segments(yield func(Segment) bool) {

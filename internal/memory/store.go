@@ -20,7 +20,8 @@ type Store struct {
 	pages map[Addr]*page // by address / pageSize
 }
 
-// Read copies the bytes from addr on into dst. It creates no pages.
+// Read copies len(dst) bytes of the memory, starting at addr, into dst. It creates no
+// pages.
 func (s *Store) Read(addr Addr, dst []byte) error {
 	if err := s.check("read", addr, Bytes(len(dst))); err != nil {
 		return err
@@ -39,7 +40,7 @@ func (s *Store) Read(addr Addr, dst []byte) error {
 	return nil
 }
 
-// Write copies src to the bytes from addr on.
+// Write copies src into the memory, starting at addr.
 func (s *Store) Write(addr Addr, src []byte) error {
 	if err := s.check("write", addr, Bytes(len(src))); err != nil {
 		return err

@@ -54,8 +54,8 @@ func (p *port) time(n memory.Bytes) simtime.Time {
 	return p.takes
 }
 
-// Gemm returns the time of an m×k by k×n product on the MAC array. The array computes one
-// block of its size per cycle, after the cycles that fill it.
+// Gemm returns the time of an m×k by k×n product on the MAC array. The array first takes
+// some cycles to fill. Then it computes one block of the size of the array per cycle.
 func (c *Costs) Gemm(m, k, n int) simtime.Time {
 	if m == 0 || k == 0 || n == 0 {
 		return 0

@@ -191,7 +191,7 @@ func (d *DMA) CopyLocal(at simtime.Time, n memory.Bytes, by, message sim.Mark, l
 // is the activity that brings it there.
 func (d *DMA) Arrive(tile int32, at simtime.Time, by sim.Mark) { d.tiles.arrive(tile, at, by) }
 
-// Drain waits until all submitted requests have ended.
+// Drain parks p until all submitted requests have ended.
 func (d *DMA) Drain(p *sim.Proc) {
 	p.WaitFor(&d.idle, func() bool { return d.inFlight == 0 })
 }

@@ -50,7 +50,7 @@ func (d *DMA) Release(o Order) {
 	d.resumeStalled()
 }
 
-// LastOrder returns the place of the last access in the program.
+// LastOrder returns the position of the latest access in the program of the PE.
 func (d *DMA) LastOrder() Order { return d.last }
 
 // After calls event then as soon as Settled(o) is true, at once if it already is.
@@ -62,8 +62,8 @@ func (d *DMA) After(o Order, then sim.Event) {
 	d.fences = append(d.fences, fence{o, then})
 }
 
-// Settled reports whether all accesses up to place o in the program have taken effect, as
-// other PEs see it: reads have started and writes have ended. Composites do not count.
+// Settled reports whether all accesses up to position o in the program have taken effect
+// for other PEs: reads have started and writes have ended. Composites do not count.
 func (d *DMA) Settled(o Order) bool {
 	for i := range d.program {
 		e := &d.program[i]

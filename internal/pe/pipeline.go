@@ -68,7 +68,7 @@ func (p *Pipeline) Init(eng *sim.Engine, tiles *Tiles, dma *DMA) {
 	p.target = eng.Register(p)
 }
 
-// Push passes a command to the scheduler.
+// Push passes command c to the scheduler, which starts commands in program order.
 func (p *Pipeline) Push(c *Command) {
 	c.By = p.eng.By
 	if p.Trace != nil {
@@ -157,7 +157,7 @@ func (p *Pipeline) schedule(c *Command) bool {
 	return true
 }
 
-// Drain waits until all commands, requests and local copies have ended.
+// Drain parks proc until all commands, requests and local copies have ended.
 func (p *Pipeline) Drain(proc *sim.Proc) {
 	for p.pending.Len() > 0 || p.dma.inFlight > 0 {
 		p.Await(proc, "the end of its commands", proc.Now())

@@ -191,7 +191,8 @@ type StreamPlan struct {
 	Math       numeric.Op // the operation of a reduction
 }
 
-// chunkSize returns the rows and columns of a chunk. A chunk has whole rows if one fits.
+// chunkSize returns how many rows and columns of the result a chunk has. A chunk consists
+// of whole rows if at least one row fits.
 func (p *StreamPlan) chunkSize() (rows, cols int) {
 	elems := int(p.Chunk / max(1, p.Out.ElemBytes))
 	for i := range p.Args {

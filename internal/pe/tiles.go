@@ -165,7 +165,7 @@ func (m *Tiles) Use(i int32, version uint32) *Overflow {
 	return nil
 }
 
-// Pin protects a tile from eviction until it is freed.
+// Pin protects tile i from eviction until the kernel frees it.
 func (m *Tiles) Pin(i int32) {
 	if s := &m.slots[i]; !s.pinned {
 		s.pinned = true

@@ -98,7 +98,8 @@ func (t *Trace) recordStage(s *serverTrack, op Op, asked, start, end simtime.Tim
 	return s.last
 }
 
-// RecordDepth records that n fragments wait in a queue of the PE.
+// RecordDepth records that n fragments wait in the named queue of the PE from the time `at`
+// on.
 func (t *Trace) RecordDepth(at simtime.Time, queue string, n int) {
 	t.process.Counter(at, "queue "+queue, "slots", float64(n))
 }
@@ -139,9 +140,9 @@ func (t *Trace) recordEnd(i int32, op memory.Op, n memory.Bytes, now simtime.Tim
 	t.channels[channel(op)].Slice(s)
 }
 
-// releasedBy returns the activity that allows command c to start at the given time: the
-// activity that made its latest operand, the previous command of the unit, or the activity
-// that pushed it.
+// releasedBy returns the activity that allows command c to start at the time `at`. This is
+// the activity that made the last of its operands ready, the previous command of the unit,
+// or the activity that pushed the command.
 func (p *Pipeline) releasedBy(c *Command, at simtime.Time) sim.Mark {
 	for _, t := range c.Args {
 		if t != 0 && p.tiles.slots[t].ready == at {
@@ -245,6 +246,7 @@ type usageMeter struct {
 	since    [2]simtime.Time // when the first of these requests started
 }
 
+// begin counts a request of the given class that starts now.
 func (u *usageMeter) begin(class fabric.Class, now simtime.Time) {
 	if u.requests[class] == 0 {
 		u.since[class] = now
@@ -252,6 +254,8 @@ func (u *usageMeter) begin(class fabric.Class, now simtime.Time) {
 	u.requests[class]++
 }
 
+// end counts a request of the given class that ends now. If no request of the class is in
+// flight any longer, it adds the busy interval to `to`.
 func (u *usageMeter) end(class fabric.Class, now simtime.Time, to *Usage) {
 	u.requests[class]--
 	if u.requests[class] == 0 && to != nil {

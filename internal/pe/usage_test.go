@@ -23,7 +23,7 @@ func (s *instants) add(span Span) {
 	}
 }
 
-// spans returns the set as spans that do not touch.
+// spans returns the same time as a list of spans that do not touch each other.
 func (s *instants) spans() (list Spans) {
 	for i := 0; i < len(s); i++ {
 		start := i
@@ -37,6 +37,8 @@ func (s *instants) spans() (list Spans) {
 	return list
 }
 
+// combine applies f to the elements of s and other, instant by instant, and returns the
+// resulting set.
 func (s *instants) combine(other *instants, f func(a, b bool) bool) (out instants) {
 	for i := range s {
 		out[i] = f(s[i], other[i])

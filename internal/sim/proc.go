@@ -89,7 +89,7 @@ func (e *Engine) Go(name string, body func(p *Proc)) *Proc {
 // of code that has ended while the process that ran it continues with other code.
 func Ended(name string) *Proc { return &Proc{name: name, state: ended} }
 
-// Name returns the name of the process in reports.
+// Name returns the current name of the process, for reports.
 func (p *Proc) Name() string {
 	if p.As != nil {
 		return p.As()
@@ -205,7 +205,7 @@ func (ps *procs) remove(p *Proc) {
 	ps.free = append(ps.free, p.id)
 }
 
-// close cancels all processes.
+// close cancels all processes that have not ended.
 func (ps *procs) close() {
 	for _, slot := range ps.slots {
 		if slot.Proc != nil {
