@@ -3,10 +3,10 @@ package numeric
 // group is the number of bytes of each operand that the assembly combines at a time.
 const group = 128
 
-// combineVector computes op of x and y into dst and, if also is not nil, into also. It
-// reports whether it did: it does nothing if there is no assembly for op and d. Streaming
-// stores must be aligned. If dst and also do not become aligned at the same element, it
-// uses plain stores.
+// combineVector computes op of x and y into dst and, if it is not nil, into the second
+// destination `also`. If there is no assembly for op and d, it does nothing and returns
+// false. Streaming stores must be aligned. If the two destinations do not become aligned at
+// the same element, it uses plain stores.
 func combineVector(op Op, d DType, dst, also, x, y []byte, streaming bool) bool {
 	if !vector || !isVectorised(op, d) {
 		return false
@@ -32,8 +32,8 @@ func combineVector(op Op, d DType, dst, also, x, y []byte, streaming bool) bool 
 }
 
 // combinePadded computes op for the bytes in [from, to) of x and y, which are fewer than a
-// group. It copies them to a padded group, combines the group, and copies the result to dst
-// and, if it is not nil, to also.
+// group of 128 bytes. It copies them to a padded group, combines the group, and copies the
+// result to dst and, if it is not nil, to `also`.
 func combinePadded(op Op, d DType, dst, also, x, y []byte, from, to int) {
 	if from == to {
 		return
@@ -63,7 +63,7 @@ func isVectorised(op Op, d DType) bool {
 }
 
 // combineGroups calls the assembly function for dtype d, which computes op for the given
-// number of whole groups.
+// number of whole groups of 128 bytes.
 func combineGroups(op Op, d DType, dst, also, x, y *byte, groups int, streaming bool) {
 	switch d {
 	case F16:

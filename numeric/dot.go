@@ -73,7 +73,8 @@ func multiplier[T number]() func(p product) {
 	}
 }
 
-// multiply computes the matrix product p, panel by panel.
+// multiply computes the matrix product p, panel by panel. A panel is a part of an operand
+// that fits into the processor caches.
 func (buf *panels[T]) multiply(p *product) {
 	for k := 0; k < p.k; k += dotDepth { // the outermost loop, so that k ascends for every element
 		depth := min(dotDepth, p.k-k)

@@ -166,7 +166,7 @@ func Get(d DType, buf []byte, i int) float64 {
 	}
 }
 
-// Set sets element i of buf to v, converted as [Cast] does from F64.
+// Set sets element i of buf to v. It converts v to dtype d as [Cast] converts from F64.
 func Set(d DType, buf []byte, i int, v float64) {
 	b := element(d, buf, i)
 	switch d {

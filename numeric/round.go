@@ -10,7 +10,8 @@ import (
 // So a value can pass through formats of decreasing width with the same result as a single
 // rounding.
 
-// roundToOdd converts x to float32 and rounds to odd.
+// roundToOdd converts x to float32 and rounds to odd: it truncates x and, if bits were
+// dropped, sets the last bit.
 func roundToOdd(x float64) float32 {
 	f := float32(x)
 	if float64(f) == x || x != x {
@@ -23,7 +24,8 @@ func roundToOdd(x float64) float32 {
 	return math.Float32frombits(b | 1)
 }
 
-// addToOdd returns x+y rounded to odd. The sum must not overflow.
+// addToOdd returns x+y rounded to odd, as in roundToOdd but at float64. The sum must not
+// overflow.
 func addToOdd(x, y float64) float64 {
 	sum := x + y
 	// dropped is the exact rounding error of sum (Knuth's two-sum).
@@ -39,7 +41,8 @@ func addToOdd(x, y float64) float64 {
 	return math.Float64frombits(b - 1)
 }
 
-// uintToOdd converts u to float64 and rounds to odd. It keeps at least 42 bits.
+// uintToOdd converts u to float64 and rounds to odd, as in roundToOdd. It keeps at least 42
+// bits.
 func uintToOdd(u uint64) float64 {
 	const low = 1<<11 - 1
 	if u >= 1<<53 && u&low != 0 {
@@ -100,8 +103,8 @@ func Cast(to DType, dst []byte, from DType, src []byte) {
 	}
 }
 
-// intToOdd converts v, an element of the integer dtype d, to float64. It rounds to odd, so
-// that a later conversion to a narrower float rounds only once.
+// intToOdd converts v, an element of the integer dtype d, to float64. It rounds to odd, as
+// in roundToOdd, so that a later conversion to a narrower float rounds only once.
 func intToOdd(d DType, v int64) float64 {
 	if d.IsSigned() && v < 0 {
 		return -uintToOdd(uint64(-v))

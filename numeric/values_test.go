@@ -35,8 +35,8 @@ func specials(d DType) []uint64 {
 	return all
 }
 
-// drawBits draws a bit pattern of dtype d. It is a special value, a number near 1, so that
-// sums and products stay in range, or any pattern.
+// drawBits draws a bit pattern of dtype d. It is one of: a special value; a number near 1,
+// for which sums and products stay in range; any pattern.
 func drawBits(r *rand.Rand, d DType) uint64 {
 	switch all := specials(d); r.IntN(8) {
 	case 0:

@@ -81,8 +81,8 @@ func (s *scratch) take(i int, arg *source, d numeric.DType, shape oplog.Shape, e
 	}
 }
 
-// constant fills s.cast[i] with n copies of the operand arg, which is a number or has one
-// element, as dtype d.
+// constant fills s.cast[i] with n copies of the operand arg, converted to dtype d. arg is a
+// number or has one element.
 func (s *scratch) constant(i int, arg *source, d numeric.DType, n int) {
 	s.filled[i] = true
 	s.cast[i] = ensureLen(s.cast[i], n*d.Size())

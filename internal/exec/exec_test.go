@@ -132,7 +132,7 @@ func TestIncremental(t *testing.T) {
 }
 
 // canApply reports whether all operations that the effect depends on, directly or
-// indirectly, are among the first n operations of the log whole.
+// indirectly, are among the first n operations of the log `whole`.
 func (e *Executor) canApply(effect oplog.Effect, whole *oplog.Log, n int) bool {
 	work := []oplog.ID{effect.Op}
 	for len(work) > 0 {

@@ -32,7 +32,7 @@ func (c *clock) learn(e epoch) {
 	(*c)[e.component] = max((*c)[e.component], e.number)
 }
 
-// join adds everything that clock d knows to c.
+// join adds everything that the vector clock d knows to c.
 func (c *clock) join(d clock) {
 	for i, n := range d {
 		if n > 0 {
@@ -159,8 +159,8 @@ func (o *order) barrier() {
 	o.pages = map[pageKey]*page{}
 }
 
-// thread returns the state of the given PE. The first call for a PE in a round resets its
-// state.
+// thread returns the state of the given PE. A round is the part of the log between two
+// barriers; the first call for a PE in a round resets the state of the PE.
 func (o *order) thread(pe int32) *thread {
 	t := o.threads[pe]
 	if t == nil {
@@ -179,7 +179,8 @@ func (o *order) thread(pe int32) *thread {
 	return t
 }
 
-// newComponent adds a component and returns its first epoch.
+// newComponent adds a component, which stands for a PE or an operation in flight, and
+// returns its first epoch.
 func (o *order) newComponent() epoch {
 	o.components++
 	return epoch{o.components - 1, 1}

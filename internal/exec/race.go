@@ -46,8 +46,8 @@ func (r Race) String() string {
 // Scratch is new memory: earlier accesses to its bytes do not count.
 //
 // The time of Races grows with the number of accesses, and for each access with the number
-// of other accesses to the same pages. The space grows with the number of accesses since the last barrier, operation of
-// the host, or launch on all PEs.
+// of other accesses to the same pages. The space grows with the number of accesses since the
+// last barrier, operation of the host, or launch on all PEs.
 func Races(log *oplog.Log) ([]Race, error) {
 	o := newOrder(log)
 	if err := o.scan(); err != nil {

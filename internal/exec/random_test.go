@@ -339,8 +339,8 @@ func (p *logGenerator) send(to oplog.ID) {
 	p.unread = append(p.unread, id)
 }
 
-// recv appends a receive to the log. It receives a message that has been sent. If there is
-// none, its message will be sent later.
+// recv appends a receive to the log. It receives a message that has been sent. If no
+// message is left, it receives one that will be sent later.
 func (p *logGenerator) recv() {
 	op := oplog.Op{Kind: oplog.Recv, DType: p.dtype(), Shape: p.shape(), Args: make([]oplog.Operand, 1)}
 	waits := len(p.unread) == 0
@@ -363,8 +363,8 @@ func (p *logGenerator) recv() {
 	}
 }
 
-// applyPending appends a random pending effect that can happen now to the log. It reports
-// whether there was such an effect.
+// applyPending picks a random pending effect that can happen now and appends it to the log.
+// It reports whether there was such an effect.
 func (p *logGenerator) applyPending() bool {
 	var can []int
 	for i, e := range p.pending {

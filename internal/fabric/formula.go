@@ -42,9 +42,10 @@ func Uncontended(path []Hop, n, flit Bytes) Time {
 //	max over g of (g+1)·burst + path(bytes from group g on)
 //
 // where path is Uncontended. The maximum is at the first group if the path is the
-// bottleneck, and near the last group if the channels are the bottleneck. A write of whole groups, or of less than one group, takes the same
-// time: its last bytes are complete one burst time after they arrive. The formula holds for
-// bursts of the size of a flit; ok is false where it does not hold.
+// bottleneck, and near the last group if the channels are the bottleneck. A write of whole
+// groups, or of less than one group, takes the same time, because its last bytes are
+// complete one burst time after they arrive. The formula holds for bursts of the size of a
+// flit. ok is false where the formula does not hold.
 func UncontendedHBM(path []Hop, h memory.HBM, op memory.Op, n, flit Bytes) (t Time, ok bool) {
 	group := Bytes(h.Channels) * h.Burst
 	if h.Burst != flit || op == memory.Write && n > group && n%group != 0 {

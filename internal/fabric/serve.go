@@ -1,6 +1,6 @@
 package fabric
 
-// arrive handles the arrival of train i at the server of stage `at`: it serves the train if
+// arrive handles the arrival of train i at the server of stage `at`. It serves the train if
 // the server is free, else queues it. The event carries the stage because a lookup in the
 // message, which is rarely in the cache, would take longer than the rest of the function.
 func (m *trains) arrive(i int32, at stage) {
@@ -51,7 +51,8 @@ func (m *trains) returnToSource(rest train) { m.sources[rest.msg].offered -= res
 
 // flitsToServe returns how many flits of t the server serves now. Without another waiting
 // message, this is the whole train. Otherwise it is the flits that arrived before the other
-// message, but at least a share: the number of flits that messages serve in turn.
+// message, but at least a share. A share is the number of flits after which two messages
+// take turns.
 func (m *trains) flitsToServe(s *server, t *train) int64 {
 	other := s.rival(m.all, t)
 	if other == nil {
@@ -71,9 +72,9 @@ func (m *trains) flitsToServe(s *server, t *train) int64 {
 	return min(k, t.flits)
 }
 
-// interrupt splits the train in service at s if the waiting train i must not wait for its
-// end. This is so if train i has a higher class, or if it arrived before the last flits of
-// the train in service.
+// interrupt splits the train in service at s if the waiting train i must not wait until all
+// of that train is served. This is so if train i has a higher class, or if it arrived
+// before the last flits of the train in service.
 func (m *trains) interrupt(s *server, i int32) {
 	t, cur := &m.all[i], &s.serving
 	now := m.eng.Now()

@@ -56,7 +56,8 @@ const (
 	servesTrains                // trains: the link has a server
 )
 
-// server returns the server of stage st. It creates the server on first use.
+// server returns the server of stage st, which is a link or an HBM slice. It creates the
+// server on first use.
 func (m *trains) server(st stage) *server {
 	if slice, ok := hbmSlice(st); ok {
 		for len(m.slices) <= int(slice) {
@@ -188,8 +189,8 @@ func (s *server) backlog(all []train, class Class, at Time) (work Time) {
 	return work
 }
 
-// rival returns the first waiting train of another message that t may not delay any longer:
-// one of the same class or a higher one. It returns nil if there is none.
+// rival returns the first waiting train that competes with t for the server: a train of
+// another message, of the same class or a higher one. It returns nil if there is none.
 func (s *server) rival(all []train, t *train) *train {
 	for class := Comm; class <= t.class; class++ {
 		for i := s.queues[class].first; i != 0; i = all[i].next {

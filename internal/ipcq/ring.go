@@ -246,8 +246,8 @@ func (r *Ring) finishTransfer(f *fragment) {
 	r.returnCredits(r.queues.eng.Now(), r.queues.eng.By)
 }
 
-// returnCredits returns the credits of all slots that are free at the time `at` and whose
-// credits are still outstanding. `by` is the activity that freed the slots.
+// returnCredits gives back to the sender the credits of all slots that are free at the time
+// `at` and whose credits are still outstanding. `by` is the activity that freed the slots.
 func (r *Ring) returnCredits(at simtime.Time, by sim.Mark) {
 	if len(r.credits) < r.Slots {
 		r.credits = append(r.credits, make([]simtime.Time, r.Slots-len(r.credits))...)

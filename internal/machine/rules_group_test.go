@@ -146,8 +146,8 @@ func TestJoinErrors(t *testing.T) {
 	}
 }
 
-// TestGroupsFollowEachOther checks that RecvAny begins with the first port again in every
-// group, and that a worker that has left its group has no queues.
+// TestGroupsFollowEachOther checks that RecvAny starts its search at the first port in
+// every new group. A worker that has left its group must have no queues.
 func TestGroupsFollowEachOther(t *testing.T) {
 	r := newRig(t, Options{})
 	order := map[int][]tl.Port{}
