@@ -2,10 +2,10 @@ package numeric
 
 import "fmt"
 
-// Apply computes op element by element and writes the results to dst. args have dtype d
-// and equal element counts. Where takes a condition of U8 first; comparisons write U8. dst
-// may be one of args if their elements have the same size; otherwise it must not overlap
-// them. Apply allocates nothing.
+// Apply computes op element by element and writes the results to dst. All args have dtype d
+// and the same number of elements, except that the first argument of Where is a condition
+// of dtype U8. Comparisons write U8. dst may be one of args if their elements have the same
+// size; otherwise it must not overlap them. Apply allocates nothing.
 func Apply(op Op, d DType, dst []byte, args ...[]byte) {
 	checkApply(op, d, dst, args)
 	switch {
@@ -57,7 +57,7 @@ var kernels = [...]kernel{
 	U8: kernelOf[uint8](), U16: kernelOf[uint16](), U32: kernelOf[uint32](), U64: kernelOf[uint64](),
 }
 
-// apply computes op, one block of elements at a time.
+// apply computes op as Apply does, one block of elements at a time.
 func apply[T number](op Op, d DType, dst []byte, args [3][]byte) {
 	var operands [3][block]T
 	size, arity := d.Size(), op.Arity()

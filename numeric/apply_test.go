@@ -9,8 +9,8 @@ import (
 
 var elementwiseOps = []Op{Add, Sub, Mul, Div, Maximum, Minimum, Lt, Le, Gt, Ge, Eq, Ne, Neg, Abs, Sqrt, FMA, Clamp, Where, BitAnd, BitOr, BitXor}
 
-// TestApply compares exact operations with the reference: for every tuple of special
-// values, and for random values of several lengths.
+// TestApply checks that operations with exact results give the same bits as the reference,
+// for every tuple of special values and for random values of several lengths.
 func TestApply(t *testing.T) {
 	withAndWithoutVector(t, func(t *testing.T) {
 		for _, op := range elementwiseOps {
@@ -30,8 +30,8 @@ func TestApply(t *testing.T) {
 	})
 }
 
-// TestFMARoundsOnce checks FMA for products halfway between two values, where even the
-// smallest addend decides the rounding.
+// TestFMARoundsOnce checks FMA for products that are halfway between two values of the
+// dtype, where even the smallest addend decides the rounding.
 func TestFMARoundsOnce(t *testing.T) {
 	for d, digits := range map[DType]int{F16: 11, BF16: 8, F32: 24, F64: 53} {
 		var args [3][]uint64
@@ -54,7 +54,8 @@ func TestFMARoundsOnce(t *testing.T) {
 	}
 }
 
-// allTuples returns arguments that contain every combination of specials.
+// allTuples returns arguments for op that together contain every combination of the special
+// values of d.
 func allTuples(op Op, d DType) [][]byte {
 	n := 1
 	for i := range op.Arity() {
@@ -74,8 +75,8 @@ func allTuples(op Op, d DType) [][]byte {
 	return args
 }
 
-// checkApplyResult compares the result of Apply with the reference, and checks that the
-// arguments are unchanged.
+// checkApplyResult checks that Apply gives the same bits as the reference for args, and
+// that it does not change args.
 func checkApplyResult(t *testing.T, op Op, d DType, args [][]byte) {
 	t.Helper()
 	to := op.Result(d)
@@ -109,7 +110,8 @@ func checkApplyResult(t *testing.T, op Op, d DType, args [][]byte) {
 	}
 }
 
-// TestApplyInPlace checks that the destination may be an argument.
+// TestApplyInPlace checks that Apply gives the same result if its destination is also one
+// of its arguments.
 func TestApplyInPlace(t *testing.T) {
 	withAndWithoutVector(t, func(t *testing.T) {
 		for _, op := range elementwiseOps {
@@ -129,8 +131,8 @@ func TestApplyInPlace(t *testing.T) {
 	})
 }
 
-// TestSpecialResults checks results for special operands against explicit bit patterns,
-// not against a reference.
+// TestSpecialResults checks results for special operands against bit patterns written in
+// the test, not against the reference.
 func TestSpecialResults(t *testing.T) {
 	const zero, minusZero, one, quiet = 0, 0x8000, 0x3c00, 0x7e00
 	for _, c := range []struct {
@@ -184,7 +186,8 @@ func TestSpecialResults(t *testing.T) {
 	}
 }
 
-// TestMisusePanics checks that mistakes of the caller panic with a message.
+// TestMisusePanics checks that functions of the package panic with a clear message if the
+// caller passes wrong arguments.
 func TestMisusePanics(t *testing.T) {
 	two, four := make([]byte, 2), make([]byte, 4)
 	for name, f := range map[string]func(){

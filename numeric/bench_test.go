@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// The smallest permitted ratios. The ratio benchmarks compare with the simplest code in
-// the same run, and fail below these ratios.
+// The smallest permitted speedups. The ratio benchmarks also run the simplest code, and fail
+// if the package is less than this many times as fast.
 const (
 	minDotRatio    = 4
 	minF16AddRatio = 10
 )
 
-// naiveDot computes a product with three simple loops: i, j, k.
+// naiveDot adds the product of a and b to acc with three simple loops, over i, j and k.
 func naiveDot(acc, a, b []float32, m, k, n int) {
 	for i := range m {
 		for j := range n {
@@ -28,7 +28,7 @@ func naiveDot(acc, a, b []float32, m, k, n int) {
 	}
 }
 
-// BenchmarkDotRatio compares Dot with three simple loops.
+// BenchmarkDotRatio measures how much faster Dot is than naiveDot.
 func BenchmarkDotRatio(b *testing.B) {
 	const n = 256
 	x, y, acc := random(1, F32, n*n), random(2, F32, n*n), random(3, F32, n*n)
@@ -38,7 +38,8 @@ func BenchmarkDotRatio(b *testing.B) {
 		func() { naiveDot(facc, fx, fy, n, n, n) })
 }
 
-// scalarAddF16 computes a sum in the simplest way: convert, add, convert.
+// scalarAddF16 adds f16 elements in the simplest way: it converts two elements to f32, adds
+// them and converts the sum back.
 func scalarAddF16(dst, x, y []byte) {
 	for i := 0; i < len(dst); i += 2 {
 		sum := F16ToF32(binary.LittleEndian.Uint16(x[i:])) + F16ToF32(binary.LittleEndian.Uint16(y[i:]))
@@ -46,7 +47,7 @@ func scalarAddF16(dst, x, y []byte) {
 	}
 }
 
-// BenchmarkF16AddRatio compares a sum of f16 with scalar code.
+// BenchmarkF16AddRatio measures how much faster Apply adds f16 than scalarAddF16.
 func BenchmarkF16AddRatio(b *testing.B) {
 	const n = 64 << 10
 	x, y, dst := random(1, F16, n), random(2, F16, n), make([]byte, 2*n)
@@ -55,8 +56,10 @@ func BenchmarkF16AddRatio(b *testing.B) {
 		func() { scalarAddF16(dst, x, y) })
 }
 
-// compareTimes measures ours and a baseline in alternation and uses the best round of
-// each, so that other load on the machine affects both equally.
+// compareTimes measures ours and theirs in alternation and uses the fastest round of each,
+// so that other load on the computer affects both equally. It fails if theirs takes less
+// than least times as long as ours. A round has steps calls. name names theirs in the
+// report.
 func compareTimes(b *testing.B, least float64, name string, steps int, ours, theirs func()) {
 	if !vector {
 		b.Skip("no AVX2 and F16C: nothing is promised")
@@ -82,7 +85,7 @@ func compareTimes(b *testing.B, least float64, name string, steps int, ours, the
 	}
 }
 
-// BenchmarkDot measures products by dtype and size; 32×64×32 is a tile of the default
+// BenchmarkDot measures Dot for several dtypes and sizes. 32×64×32 is a tile of the default
 // machine.
 func BenchmarkDot(b *testing.B) {
 	for _, d := range []DType{F16, BF16, F32, F64, I8, I32} {
@@ -100,7 +103,8 @@ func BenchmarkDot(b *testing.B) {
 	}
 }
 
-// BenchmarkApply measures operations by dtype on a tile of 4 Ki elements.
+// BenchmarkApply measures Apply for several operations and dtypes, on a tile of 4 Ki
+// elements.
 func BenchmarkApply(b *testing.B) {
 	const n = 4 << 10
 	for _, d := range []DType{F16, F32, F64, I32} {
@@ -167,7 +171,7 @@ func perElement(b *testing.B, n int) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/element")
 }
 
-// random returns n elements: floats between -2 and 2, or small integers.
+// random returns n random elements of dtype d: floats between -2 and 2, or small integers.
 func random(seed uint64, d DType, n int) []byte {
 	r := newRand(seed)
 	buf := make([]byte, n*d.Size())

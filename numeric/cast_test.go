@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestCast compares conversions between all dtypes with the reference.
+// TestCast checks that Cast gives the same bits as the reference for every pair of dtypes.
 func TestCast(t *testing.T) {
 	withAndWithoutVector(t, func(t *testing.T) {
 		for _, from := range DTypes {
@@ -29,8 +29,8 @@ func TestCast(t *testing.T) {
 	})
 }
 
-// boundaries returns elements of from near the values where the conversion to the integer
-// or narrower float to saturates, wraps or rounds.
+// boundaries returns elements of the dtype `from` near the values at which a conversion to
+// the dtype `to` changes. There it saturates, wraps or rounds.
 func boundaries(from, to DType) []uint64 {
 	var all []uint64
 	for _, exponent := range []int{7, 8, 11, 15, 16, 24, 31, 32, 53, 63, 64} {
@@ -109,7 +109,8 @@ func refTruncate(to DType, x float64) uint64 {
 	return intBits(to, v)
 }
 
-// TestGetSet checks that Set converts as Cast from F64 does, and Get as Cast to F64.
+// TestGetSet checks that Set converts a number as Cast from F64 does, and that Get converts
+// an element as Cast to F64 does.
 func TestGetSet(t *testing.T) {
 	r := newRand(5)
 	for _, d := range DTypes {
@@ -187,8 +188,8 @@ func TestEqual(t *testing.T) {
 	}
 }
 
-// TestCastInPlace checks that the destination may be the source if the dtypes have the
-// same size.
+// TestCastInPlace checks that Cast gives the same result if its destination is also its
+// source, for dtypes of the same size.
 func TestCastInPlace(t *testing.T) {
 	withAndWithoutVector(t, func(t *testing.T) {
 		src := draw(newRand(3), BF16, 100)

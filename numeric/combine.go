@@ -2,10 +2,10 @@ package numeric
 
 import "fmt"
 
-// Combine computes op, one of Add, Mul, Maximum and Minimum, of x and y, elements of dtype
-// d, and writes the result to one or two destinations. The result has the same bits as
-// that of [Apply]. x and y may each be one of dst; apart from that, slices must not
-// overlap.
+// Combine computes op for each pair of elements of x and y and writes the results to one or
+// two destinations. op is one of Add, Mul, Maximum and Minimum; all elements have dtype d.
+// The results have the same bits as those of [Apply]. x and y may each be one of dst; apart
+// from that, slices must not overlap.
 //
 // Combine allocates nothing if it is called by name. For a call through a variable, the
 // compiler allocates the list of destinations on the heap.
@@ -13,15 +13,15 @@ func Combine(op Op, d DType, x, y []byte, dst ...[]byte) {
 	combineInto(op, d, x, y, dst, false)
 }
 
-// CombineStreaming combines like Combine, with stores that bypass the caches. Use it for
-// results that do not fit into the caches; in place it is not faster. A core that sees a
-// later store also sees these stores. If the destinations do not reach the start of a
-// cache line at the same element, plain stores are used.
+// CombineStreaming computes the same as Combine, with stores that bypass the caches. Use it
+// for results that do not fit into the caches; in place it is not faster. A core that sees
+// a later store also sees these stores. If the two destinations do not reach the start of a
+// cache line at the same element, it uses plain stores.
 func CombineStreaming(op Op, d DType, x, y []byte, dst ...[]byte) {
 	combineInto(op, d, x, y, dst, true)
 }
 
-// combineInto implements Combine and CombineStreaming.
+// combineInto implements Combine and, if streaming is true, CombineStreaming.
 func combineInto(op Op, d DType, x, y []byte, dst [][]byte, streaming bool) {
 	checkCombine(op, d, x, y, dst)
 	var also []byte

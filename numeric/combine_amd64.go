@@ -3,9 +3,10 @@ package numeric
 // group is the number of bytes of each operand that the assembly combines at a time.
 const group = 128
 
-// combineVector computes op of x and y into dst, and into also unless that is nil, if
-// there is assembly for it. It reports whether there is. Streaming stores must be aligned:
-// if dst and also do not become aligned at the same element, plain stores are used.
+// combineVector computes op of x and y into dst and, if it is not nil, into the second
+// destination `also`. If there is no assembly for op and d, it does nothing and returns
+// false. Streaming stores must be aligned. If the two destinations do not become aligned at
+// the same element, it uses plain stores.
 func combineVector(op Op, d DType, dst, also, x, y []byte, streaming bool) bool {
 	if !vector || !isVectorised(op, d) {
 		return false
@@ -30,7 +31,9 @@ func combineVector(op Op, d DType, dst, also, x, y []byte, streaming bool) bool 
 	return true
 }
 
-// combinePadded combines the bytes in [from, to), fewer than a group, in a padded group.
+// combinePadded computes op for the bytes in [from, to) of x and y, which are fewer than a
+// group of 128 bytes. It copies them to a padded group, combines the group, and copies the
+// result to dst and, if it is not nil, to `also`.
 func combinePadded(op Op, d DType, dst, also, x, y []byte, from, to int) {
 	if from == to {
 		return
@@ -45,7 +48,7 @@ func combinePadded(op Op, d DType, dst, also, x, y []byte, from, to int) {
 	}
 }
 
-// isVectorised reports whether there is assembly for op on dtype d.
+// isVectorised reports whether there is assembly for op on elements of dtype d.
 func isVectorised(op Op, d DType) bool {
 	switch d {
 	case F16, BF16, F32, F64:
@@ -59,7 +62,8 @@ func isVectorised(op Op, d DType) bool {
 	}
 }
 
-// combineGroups combines whole groups with the function for dtype d.
+// combineGroups calls the assembly function for dtype d, which computes op for the given
+// number of whole groups of 128 bytes.
 func combineGroups(op Op, d DType, dst, also, x, y *byte, groups int, streaming bool) {
 	switch d {
 	case F16:

@@ -12,7 +12,7 @@ const (
 	largeBytes  = 64 << 20
 )
 
-// BenchmarkCombine measures the bandwidth in bytes of one operand.
+// BenchmarkCombine measures Combine, as bytes of one operand per second.
 func BenchmarkCombine(b *testing.B) {
 	for _, size := range []int{cachedBytes, largeBytes} {
 		dst, also := make([]byte, size), make([]byte, size)
@@ -53,7 +53,8 @@ func timeBytes(b *testing.B, size int, f func()) {
 	b.ReportMetric(float64(size)*float64(b.N)/float64(b.Elapsed().Nanoseconds()), "GB/s")
 }
 
-// repeatRandom repeats a few random elements, because drawing all of them takes long.
+// repeatRandom returns size bytes that repeat a few random elements, because drawing all
+// elements at random would take long.
 func repeatRandom(seed uint64, d DType, size int) []byte {
 	buf := make([]byte, size)
 	for n := copy(buf, random(seed, d, cachedBytes/d.Size())); n < size; n *= 2 {

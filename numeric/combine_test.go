@@ -9,17 +9,17 @@ import (
 
 var combineOps = []Op{Add, Mul, Maximum, Minimum}
 
-// combineOperands returns pairs of operands: random elements, many of them NaN, and, for
-// the assembly, which has a shorter path for groups without NaN, elements that give no
-// NaN.
+// combineOperands returns pairs of operands of n elements. The first pair is random and
+// contains many NaNs. If there is assembly, a second pair gives no NaN, because the
+// assembly has a shorter path for groups without NaN.
 func combineOperands(d DType, n int) [][2][]byte {
 	r := newRand(uint64(d))
 	return [][2][]byte{{draw(r, d, n), draw(r, d, n)}, {random(1, d, n), random(2, d, n)}}[:1+boolToInt(vector)]
 }
 
-// TestCombine checks that Combine and CombineStreaming give the same bits as Apply in Go:
-// for short and long operands, with one and two destinations, at aligned and unaligned
-// addresses, and in place.
+// TestCombine checks that Combine and CombineStreaming give the same bits as Apply without
+// assembly. It varies the length, the number of destinations and their alignment, and also
+// combines in place.
 func TestCombine(t *testing.T) {
 	lengths := []int{1000, 4099}
 	for n := range 201 {
@@ -84,7 +84,7 @@ func checkCombineResult(t *testing.T, r *rand.Rand, op Op, d DType, x, y, want [
 }
 
 // TestCombineSeesEveryNaN checks that a NaN at any index of a group, in either operand,
-// gives NaN.
+// gives NaN at that index of the result.
 func TestCombineSeesEveryNaN(t *testing.T) {
 	for _, d := range []DType{F16, BF16, F32, F64} {
 		const n = 128
@@ -107,8 +107,8 @@ func TestCombineSeesEveryNaN(t *testing.T) {
 	}
 }
 
-// TestCopyStreaming checks that CopyStreaming copies as many bytes as the shorter slice
-// has, as copy does.
+// TestCopyStreaming checks that CopyStreaming copies the number of bytes of the shorter
+// slice, as copy does.
 func TestCopyStreaming(t *testing.T) {
 	all := random(1, U8, 9999)
 	lengths := []int{4096, 9996}
@@ -130,7 +130,8 @@ func TestCopyStreaming(t *testing.T) {
 	})
 }
 
-// TestCombineMisusePanics checks the messages of panics for mistakes of the caller.
+// TestCombineMisusePanics checks that Combine panics with a clear message if the caller
+// passes wrong arguments.
 func TestCombineMisusePanics(t *testing.T) {
 	two, four := make([]byte, 2), make([]byte, 4)
 	for _, c := range []struct {

@@ -31,9 +31,9 @@ var multipliers = [...]func(p product){
 	F32: multiplier[float32](), F64: multiplier[float64](), I32: multiplier[int32](), I64: multiplier[int64](),
 }
 
-// DotType returns the dtype of a matrix product of operands of dtype d: F32 for f16, bf16
-// and f32, F64 for f64. For integers, signed or not, it is I64 if they have 64 bits, and
-// I32 otherwise.
+// DotType returns the dtype of a matrix product of operands of dtype d. It is F32 for f16,
+// bf16 and f32, and F64 for f64. For signed and unsigned integers it is I64 if they have 64
+// bits, else I32.
 func DotType(d DType) DType {
 	switch {
 	case d.IsFloat():
@@ -44,10 +44,10 @@ func DotType(d DType) DType {
 	return I32
 }
 
-// Dot adds to acc, m×n elements of dtype DotType(d), the matrix product of a, m×k, and b,
-// k×n, both of dtype d. The products are added to each element of acc in ascending k, one
-// at a time, and each is rounded before it is added. Integers wrap. acc must not overlap a
-// or b.
+// Dot adds the matrix product of a and b to acc. a has m×k elements and b has k×n elements,
+// both of dtype d. acc has m×n elements of dtype DotType(d). The products are added to each
+// element of acc in ascending k, one at a time, and each is rounded before it is added.
+// Integers wrap. acc must not overlap a or b.
 func Dot(d DType, acc, a, b []byte, m, k, n int) {
 	checkShape("Dot to", DotType(d), acc, m, n, 1)
 	checkShape("Dot of a left operand of", d, a, m, k, 1)
@@ -62,8 +62,8 @@ type product struct {
 	m, k, n   int
 }
 
-// multiplier returns a function that computes products with panels of T. The function
-// reuses the panels.
+// multiplier returns a function that computes matrix products with elements of type T. The
+// function reuses the memory of its panels.
 func multiplier[T number]() func(p product) {
 	pool := sync.Pool{New: func() any { return new(panels[T]) }}
 	return func(p product) {
@@ -73,7 +73,8 @@ func multiplier[T number]() func(p product) {
 	}
 }
 
-// multiply computes a product, panel by panel.
+// multiply computes the matrix product p, panel by panel. A panel is a part of an operand
+// that fits into the processor caches.
 func (buf *panels[T]) multiply(p *product) {
 	for k := 0; k < p.k; k += dotDepth { // the outermost loop, so that k ascends for every element
 		depth := min(dotDepth, p.k-k)
@@ -95,8 +96,9 @@ func (buf *panels[T]) multiply(p *product) {
 	}
 }
 
-// addProducts adds to rows × cols elements of acc, from (i, j+c) on, the products of the
-// panel of a with the panel of b, from column c on.
+// addProducts adds a part of the product to rows × cols elements of acc that start at (i,
+// j+c). The part is the product of the panel of a with the columns of the panel of b from c
+// on. depth is the number of products per element.
 func (buf *panels[T]) addProducts(p *product, i, j, c, rows, depth, cols int) {
 	to := DotType(p.d)
 	acc, stride := p.acc[(i*p.n+j+c)*to.Size():], p.n*to.Size()
@@ -116,7 +118,8 @@ func (buf *panels[T]) addProducts(p *product, i, j, c, rows, depth, cols int) {
 	}
 }
 
-// convert converts elements to the type in which products are added.
+// convert converts the elements of src, of dtype d, to the type T in which products are
+// added.
 func convert[T number](d DType, dst []T, src []byte) {
 	switch d {
 	case I8:
@@ -140,8 +143,9 @@ func convert[T number](d DType, dst []T, src []byte) {
 	}
 }
 
-// dotPanel adds a, rows × depth, times b, depth × dotCols, to sums, rows × dotCols. It
-// computes four columns at a time, and at least the first cols.
+// dotPanel adds the product of a and b to sums. a has rows × depth elements, b has depth ×
+// dotCols and sums has rows × dotCols. It computes four columns at a time, and at least the
+// first cols columns.
 func dotPanel[T number](sums, a, b []T, rows, depth, cols int) {
 	for r := range rows {
 		a := a[r*depth:][:depth]

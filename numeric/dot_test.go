@@ -9,7 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestDot compares products with the reference.
+// TestDot checks that Dot gives the same bits as the reference, for several dtypes and
+// shapes.
 func TestDot(t *testing.T) {
 	shapes := [][3]int{{0, 3, 3}, {3, 0, 3}, {3, 3, 0}, {1, 1, 1}, {1, 5, 16}, {5, 3, 17}, {4, 7, 15}, {7, 20, 33}, {6, 130, 9}, {66, 3, 130}, {3, 260, 20}}
 	withAndWithoutVector(t, func(t *testing.T) {
@@ -49,7 +50,8 @@ func checkDot(t *testing.T, d DType, acc, a, b []byte, m, k, n int) {
 	}
 }
 
-// refMultiplyAdd returns sum + x·y, with the product rounded first.
+// refMultiplyAdd returns sum + x·y for elements of dtype d. The product is rounded before
+// it is added.
 func refMultiplyAdd(d DType, sum, x, y uint64) uint64 {
 	switch to := DotType(d); to {
 	case F32:
@@ -72,8 +74,8 @@ func refMultiplyAdd(d DType, sum, x, y uint64) uint64 {
 	}
 }
 
-// TestDotInParts checks that a loop over tiles of K gives the same bits as one call, and
-// the assembly the same bits as Go.
+// TestDotInParts checks that a loop of Dot over tiles of K gives the same bits as one call,
+// and that the assembly gives the same bits as Go.
 func TestDotInParts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := rapid.SampledFrom(DTypes).Draw(t, "dtype")
@@ -103,7 +105,7 @@ func TestDotInParts(t *testing.T) {
 	})
 }
 
-// columns returns the bytes in [from, to) of each of m rows.
+// columns returns the bytes in [from, to) of each of the m rows of a. A row has row bytes.
 func columns(a []byte, m, row, from, to int) []byte {
 	var part []byte
 	for i := range m {

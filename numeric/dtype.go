@@ -62,7 +62,8 @@ func (d DType) IsSigned() bool { return F16 <= d && d <= I64 }
 // String returns the name, such as "f16".
 func (d DType) String() string { return printable.Name("DType", d, dtypeNames[:]) }
 
-// ParseDType returns the dtype with a name.
+// ParseDType returns the dtype with the given name, such as "f16". An unknown name is an
+// error.
 func ParseDType(name string) (DType, error) {
 	if i := slices.Index(dtypeNames[:], name); i > 0 {
 		return DType(i), nil

@@ -91,7 +91,8 @@ func unary[T number](op Op, d DType, x []T) {
 	}
 }
 
-// transform applies f to each element of x and rounds the result for d.
+// transform replaces each element of x by f of the element, rounded so that storing it as d
+// rounds only once.
 func transform[T number](d DType, f func(float64) float64, x []T) {
 	// The conversions are in separate loops, so that they do not delay the next call of f
 	// and the processor can overlap several calls.
@@ -122,7 +123,9 @@ func multiplyAdd[T number](d DType, x, y, z []T) {
 	}
 }
 
-// applyWhere copies elements of size bytes unchanged, including NaNs.
+// applyWhere sets each element of dst to the element of a if the element of cond is not 0,
+// else to the element of b. Elements have size bytes and are copied unchanged, including
+// NaNs.
 func applyWhere(size int, dst, cond, a, b []byte) {
 	for i, c := range cond {
 		from := b
@@ -143,8 +146,8 @@ func applyWhere(size int, dst, cond, a, b []byte) {
 	}
 }
 
-// Get returns element i of buf. Integers beyond 2^53 are rounded; GetInt returns them
-// exactly.
+// Get returns element i of buf as a float64. Integers beyond 2^53 are rounded; GetInt
+// returns them exactly.
 func Get(d DType, buf []byte, i int) float64 {
 	b := element(d, buf, i)
 	switch d {
@@ -163,7 +166,7 @@ func Get(d DType, buf []byte, i int) float64 {
 	}
 }
 
-// Set sets element i of buf to v, converted as [Cast] does from F64.
+// Set sets element i of buf to v. It converts v to dtype d as [Cast] converts from F64.
 func Set(d DType, buf []byte, i int, v float64) {
 	b := element(d, buf, i)
 	switch d {
@@ -189,7 +192,7 @@ func Set(d DType, buf []byte, i int, v float64) {
 }
 
 // GetInt returns element i of buf, which has an integer dtype. U64 elements beyond the
-// greatest int64 wrap; uint64(GetInt(...)) is their value.
+// greatest int64 wrap; uint64(GetInt(...)) is then the value.
 func GetInt(d DType, buf []byte, i int) int64 {
 	b := element(d, buf, i)
 	switch d {
@@ -210,7 +213,8 @@ func GetInt(d DType, buf []byte, i int) int64 {
 	}
 }
 
-// SetInt sets element i of buf, which has an integer dtype, to v, wrapped to its size.
+// SetInt sets element i of buf to v. buf has an integer dtype; v wraps to the size of its
+// elements.
 func SetInt(d DType, buf []byte, i int, v int64) {
 	b := element(d, buf, i)
 	switch len(b) {
@@ -231,9 +235,9 @@ func element(d DType, buf []byte, i int) []byte {
 	return buf[i*size : (i+1)*size]
 }
 
-// Equal returns the index of the first element that differs between a and b, or -1. Any
-// NaN equals any NaN; +0 and -0 differ. If a and b have different lengths, the first
-// element that only one of them has differs.
+// Equal compares a and b element by element. It returns the index of the first element that
+// differs, or -1 if none differs. Any NaN equals any NaN; +0 and -0 differ. If a and b have
+// different lengths, the first element that only one of them has differs.
 func Equal(d DType, a, b []byte) int {
 	if bytes.Equal(a, b) {
 		return -1

@@ -12,7 +12,7 @@ const (
 	ln2Lo = math.Ln2 - ln2Hi
 )
 
-// madd returns x·y + z, with both operations rounded.
+// madd returns x·y + z. It rounds both the product and the sum.
 func madd(x, y, z float64) float64 { return float64(x*y) + z }
 
 // exp returns e^x.
@@ -51,7 +51,8 @@ func sigmoid(x float64) float64 {
 	return scale(quotient(hi, lo, sum, rest), k)
 }
 
-// tanh returns the hyperbolic tangent, computed as -m/(2+m) with m = e^(-2|x|) - 1.
+// tanh returns the hyperbolic tangent of x. It is computed from m = e^(-2|x|) - 1 as
+// -m/(2+m), with the sign of x.
 func tanh(x float64) float64 {
 	switch {
 	case x != x:
@@ -73,8 +74,8 @@ func tanh(x float64) float64 {
 	return math.Copysign(quotient(m, rest, sum, (m-(sum-2))+rest), x)
 }
 
-// expParts splits e^x into 2^k·(1 + r + t), where |r| ≤ ln(2)/2 and t is about r²/2. x
-// must be in the range in which e^x is neither 0 nor infinite.
+// expParts returns r, t and k such that e^x = 2^k·(1 + r + t), where |r| ≤ ln(2)/2 and t is
+// about r²/2. x must be in the range in which e^x is neither 0 nor infinite.
 func expParts(x float64) (r, t float64, k int) {
 	n := math.RoundToEven(float64(x * math.Log2E))
 	whole := x - float64(n*ln2Hi) // exact
@@ -85,7 +86,8 @@ func expParts(x float64) (r, t float64, k int) {
 	return r, t, int(n)
 }
 
-// expTail returns (e^r - 1 - r)/r². The coefficients are 1/2!, 1/3! and so on up to 1/13!.
+// expTail returns (e^r - 1 - r)/r², computed as a Taylor series with the coefficients 1/2!,
+// 1/3! and so on up to 1/13!.
 func expTail(r float64) float64 {
 	// Computed in pairs, so that the processor can overlap operations.
 	r2 := float64(r * r)
@@ -96,7 +98,8 @@ func expTail(r float64) float64 {
 	return madd(r4, madd(r4, high, mid), low)
 }
 
-// expPair returns 1 + r + t as the nearest float64 and the remainder.
+// expPair returns 1 + r + t as a sum of two numbers: hi is the nearest float64, and lo the
+// remainder.
 func expPair(r, t float64) (hi, lo float64) {
 	sum := 1 + r
 	rest := (r - (sum - 1)) + t
@@ -104,7 +107,7 @@ func expPair(r, t float64) (hi, lo float64) {
 	return hi, rest - (hi - sum)
 }
 
-// quotient returns (a + da)/(b + db), where da and db are much smaller than a and b.
+// quotient returns (a + da)/(b + db). da and db must be much smaller than a and b.
 func quotient(a, da, b, db float64) float64 {
 	q := a / b
 	remainder := math.FMA(-q, b, a) // exact
@@ -133,7 +136,7 @@ func rsqrt(x float64) float64 {
 	return quotient(1, 0, root, remainder/(2*root))
 }
 
-// log returns the natural logarithm.
+// log returns the natural logarithm of x.
 func log(x float64) float64 {
 	switch {
 	case x != x || x > math.MaxFloat64:

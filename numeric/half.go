@@ -34,7 +34,7 @@ func F16ToF32(h uint16) float32 {
 	return math.Float32frombits(sign | math.Float32bits(f))
 }
 
-// F32ToF16 rounds a float32 to f16.
+// F32ToF16 converts a float32 to f16, rounded to nearest even.
 func F32ToF16(f float32) uint16 {
 	b := math.Float32bits(f)
 	sign := uint16(b >> 16 & 0x8000)
@@ -62,7 +62,7 @@ func BF16ToF32(h uint16) float32 {
 	return math.Float32frombits(uint32(h) << 16)
 }
 
-// F32ToBF16 rounds a float32 to bf16.
+// F32ToBF16 converts a float32 to bf16, rounded to nearest even.
 func F32ToBF16(f float32) uint16 {
 	b := math.Float32bits(f)
 	if b&^f32Sign > f32Inf {
@@ -71,20 +71,22 @@ func F32ToBF16(f float32) uint16 {
 	return uint16(roundOff(b, 16))
 }
 
-// F64ToF16 rounds a float64 to f16, once.
+// F64ToF16 converts a float64 to f16 with a single rounding.
 func F64ToF16(x float64) uint16 { return F32ToF16(roundToOdd(x)) }
 
-// F64ToBF16 rounds a float64 to bf16, once.
+// F64ToBF16 converts a float64 to bf16 with a single rounding.
 func F64ToBF16(x float64) uint16 { return F32ToBF16(roundToOdd(x)) }
 
-// roundOff drops the low bits of b and rounds to nearest, ties to even. A carry out of the
-// fraction gives the next exponent, and beyond the largest exponent infinity.
+// roundOff removes the lowest `low` bits of the bit pattern b and rounds to nearest, ties
+// to even. A carry out of the fraction gives the next exponent, and beyond the largest
+// exponent infinity.
 func roundOff(b uint32, low int) uint32 {
 	return (b + 1<<(low-1) - 1 + b>>low&1) >> low
 }
 
-// applyBits computes a bitwise operation. Bits do not affect each other, so it processes
-// eight bytes at a time, regardless of the size of elements and the order of bytes.
+// applyBits computes the bitwise operation op of x and y into dst. Bits do not affect each
+// other, so it processes eight bytes at a time, regardless of the size of elements and the
+// order of bytes.
 func applyBits(op Op, dst, x, y []byte) {
 	const word = 8
 	x, y = x[:len(dst)], y[:len(dst)] // lets the compiler omit bounds checks

@@ -18,8 +18,8 @@ var halfCases = []halfCase{
 	{BF16, BF16ToF32, F32ToBF16, F64ToBF16},
 }
 
-// TestHalfWidensAndReturnsAllPatterns checks that every bit pattern is widened correctly
-// and narrowed back to the same pattern.
+// TestHalfWidensAndReturnsAllPatterns checks that every bit pattern of f16 and bf16 is
+// converted to the right float32, and that the conversion back gives the same pattern.
 func TestHalfWidensAndReturnsAllPatterns(t *testing.T) {
 	for _, c := range halfCases {
 		for bits := range 1 << 16 {
@@ -42,8 +42,8 @@ func TestHalfWidensAndReturnsAllPatterns(t *testing.T) {
 	}
 }
 
-// TestHalfRoundsToNearestEven checks the rounding of every value, of every midpoint
-// between two values, and of the numbers next to them.
+// TestHalfRoundsToNearestEven checks conversions to f16 and bf16. It converts every value
+// of these dtypes, every midpoint between two values, and the numbers next to them.
 func TestHalfRoundsToNearestEven(t *testing.T) {
 	for _, c := range halfCases {
 		values := halves[c.d]
@@ -88,7 +88,8 @@ func checkNarrow64(t *testing.T, c halfCase, f float64) {
 	}
 }
 
-// TestHalfKnownValues checks the reference and Set against known bit patterns.
+// TestHalfKnownValues checks that Set and the reference give known bit patterns for known
+// numbers.
 func TestHalfKnownValues(t *testing.T) {
 	for _, c := range []struct {
 		d    DType

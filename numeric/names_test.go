@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestDTypeNumbers checks the numbers and properties of dtypes. Existing logs contain the
-// numbers: do not change them.
+// TestDTypeNumbers checks that dtypes have their fixed numbers, names and properties.
+// Existing logs contain the numbers: do not change them.
 func TestDTypeNumbers(t *testing.T) {
 	names := strings.Fields("f16 bf16 f32 f64 i8 i16 i32 i64 u8 u16 u32 u64")
 	if len(DTypes) != len(names) {
@@ -35,8 +35,8 @@ func TestDTypeNumbers(t *testing.T) {
 	}
 }
 
-// TestOpNumbers checks the numbers and properties of operations. Existing logs contain the
-// numbers: do not change them.
+// TestOpNumbers checks that operations have their fixed numbers, names and properties.
+// Existing logs contain the numbers: do not change them.
 func TestOpNumbers(t *testing.T) {
 	names := strings.Fields("add sub mul div maximum minimum lt le gt ge eq ne neg abs exp log sqrt rsqrt sigmoid tanh fma clamp where sum max min softmax bit_and bit_or bit_xor")
 	arity := []int{2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1, 3, 3, 3, 1, 1, 1, 1, 2, 2, 2}

@@ -77,18 +77,18 @@ func narrow(d DType, dst []byte, src []float32) {
 	}
 }
 
-// bytesOf returns the memory of x.
+// bytesOf returns the memory of x as bytes, without a copy.
 func bytesOf[T number](x []T) []byte {
 	var element T
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(x))), len(x)*int(unsafe.Sizeof(element)))
 }
 
-// float32s returns x as a []float32. T must be float32.
+// float32s returns x as a []float32, without a copy. T must be float32.
 func float32s[T number](x []T) []float32 {
 	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(x))), len(x))
 }
 
-// swapBytes reverses the bytes of each element.
+// swapBytes reverses the bytes of each element of b. An element has size bytes.
 func swapBytes(b []byte, size int) {
 	for ; len(b) >= size; b = b[size:] {
 		slices.Reverse(b[:size])

@@ -56,7 +56,7 @@ var opNames = [...]string{
 	BitAnd: "bit_and", BitOr: "bit_or", BitXor: "bit_xor",
 }
 
-// Valid reports whether op is an operation.
+// Valid reports whether op is one of the defined operations.
 func (op Op) Valid() bool { return Add <= op && op <= BitXor }
 
 // String returns the name, such as "add".
@@ -67,13 +67,14 @@ func (op Op) IsElementwise() bool { return Add <= op && op <= Where || op.isBitw
 
 func (op Op) isBitwise() bool { return BitAnd <= op && op <= BitXor }
 
-// IsComparison reports whether op writes U8, 0 or 1, for operands of any dtype.
+// IsComparison reports whether op is a comparison. Its result has dtype U8, with elements 0
+// or 1, for operands of any dtype.
 func (op Op) IsComparison() bool { return Lt <= op && op <= Ne }
 
 // IsReduction reports whether op is an operation of [Reduce].
 func (op Op) IsReduction() bool { return Sum <= op && op <= Min }
 
-// Arity returns the number of operands.
+// Arity returns the number of operands of op.
 func (op Op) Arity() int {
 	switch {
 	case op <= Ne, op.isBitwise():

@@ -5,10 +5,9 @@ import (
 	"math"
 )
 
-// Reduce folds the middle axis of src, [outer][n][inner] elements of dtype d, with Sum,
-// Max or Min, into the [outer][inner] elements of dst. If n is 0, the sum is 0, the
-// maximum is the least value of the dtype and the minimum is the greatest. dst and src
-// must not overlap.
+// Reduce reduces the middle axis of src with Sum, Max or Min. src has [outer][n][inner]
+// elements of dtype d, and dst [outer][inner]. If n is 0, the sum is 0, the maximum is the
+// least value of the dtype and the minimum is the greatest. dst and src must not overlap.
 func Reduce(op Op, d DType, dst, src []byte, outer, n, inner int) {
 	if !op.IsReduction() || !d.Valid() {
 		panic(fmt.Sprintf("numeric: Reduce does not do %v on %v: use Sum, Max or Min", op, d))
@@ -24,7 +23,8 @@ func Reduce(op Op, d DType, dst, src []byte, outer, n, inner int) {
 	kernels[d].reduce(op, d, dst, src, outer, n, inner)
 }
 
-// checkShape panics unless buf holds outer × n × inner elements.
+// checkShape panics unless buf holds outer × n × inner elements of dtype d. what names buf
+// in the message.
 func checkShape(what string, d DType, buf []byte, outer, n, inner int) {
 	if min(outer, n, inner) < 0 || outer*n*inner*d.Size() != len(buf) {
 		panic(fmt.Sprintf("numeric: %s %d bytes, want %d×%d×%d elements of %v", what, len(buf), outer, n, inner, d))
@@ -46,7 +46,7 @@ func reduce[T number](op Op, d DType, dst, src []byte, outer, n, inner int) {
 	}
 }
 
-// reduceRow folds src into one element.
+// reduceRow reduces all elements of src to one element, dst.
 func reduceRow[T number](op Op, d DType, dst, src []byte) {
 	var x [block]T
 	var result [1]T
@@ -60,7 +60,8 @@ func reduceRow[T number](op Op, d DType, dst, src []byte) {
 	store(d, dst, result[:])
 }
 
-// fold combines v with the elements of x, in ascending order.
+// fold combines v with the elements of x by op, one after another in ascending order, and
+// returns the result.
 func fold[T number](op Op, v T, x []T) T {
 	switch op {
 	case Sum:
@@ -79,7 +80,8 @@ func fold[T number](op Op, v T, x []T) T {
 	return v
 }
 
-// reduceColumns folds n rows of w elements, stride bytes apart, into w elements.
+// reduceColumns reduces n rows of src to one row, dst, column by column. A row has w
+// elements, and rows start stride bytes apart.
 func reduceColumns[T number](op Op, d DType, dst, src []byte, n, w, stride int) {
 	var results, row [block]T
 	pairwise := [...]Op{Sum: Add, Max: Maximum, Min: Minimum}[op]
@@ -91,9 +93,9 @@ func reduceColumns[T number](op Op, d DType, dst, src []byte, n, w, stride int) 
 	store(d, dst, results[:w])
 }
 
-// Softmax computes the softmax of each of outer rows of n elements of the float dtype d. A
-// row that contains NaN or +Inf, or consists of -Inf only, becomes NaN. dst may be src.
-// Softmax allocates only for rows of more than 1024 elements.
+// Softmax computes the softmax of each row of src into dst. src has outer rows of n
+// elements of the float dtype d. A row that contains NaN or +Inf, or consists of -Inf only,
+// becomes NaN. dst may be src. Softmax allocates only for rows of more than 1024 elements.
 func Softmax(d DType, dst, src []byte, outer, n int) {
 	if !Supports(SoftmaxOp, d) {
 		panic(fmt.Sprintf("numeric: Softmax does not do %v: use a float dtype", d))
@@ -107,7 +109,7 @@ func Softmax(d DType, dst, src []byte, outer, n int) {
 	softmax[float32](d, F32, dst, src, outer, n)
 }
 
-// softmax computes Softmax in the dtype in, whose Go type is T.
+// softmax computes the same as Softmax. It computes in the dtype `in`, whose Go type is T.
 func softmax[T float32 | float64](d, in DType, dst, src []byte, outer, n int) {
 	if n == 0 {
 		return

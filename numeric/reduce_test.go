@@ -9,7 +9,7 @@ var reduceShapes = [][3]int{
 	{0, 3, 2}, {3, 2, 0}, {2, 0, 3}, {1, 1, 1}, {1, 7, 1}, {3, 1, 5}, {2, 5, 3}, {5, 130, 1}, {1, 200, 1}, {2, 3, 128}, {2, 3, 129}, {1, 6, 270},
 }
 
-// TestReduce compares reductions with the reference.
+// TestReduce checks that Reduce gives the same bits as the reference.
 func TestReduce(t *testing.T) {
 	pairwise := map[Op]Op{Sum: Add, Max: Maximum, Min: Minimum}
 	withAndWithoutVector(t, func(t *testing.T) {
@@ -41,7 +41,8 @@ func TestReduce(t *testing.T) {
 	})
 }
 
-// refReduce folds a column in the type in which elements are accumulated, and rounds to d.
+// refReduce reduces a column with op in the type in which elements are accumulated, and
+// rounds the result to d. step is the elementwise operation that combines two elements.
 func refReduce(op, step Op, d DType, column []uint64) uint64 {
 	if len(column) == 0 {
 		return emptyResult[op][d]
@@ -63,7 +64,8 @@ func refReduce(op, step Op, d DType, column []uint64) uint64 {
 	return v
 }
 
-// emptyResult holds the bit patterns of reductions of no elements; missing entries are 0.
+// emptyResult holds the bit patterns of the results of reductions over no elements. A
+// missing entry means 0.
 var emptyResult = map[Op]map[DType]uint64{
 	Sum: {},
 	Max: {F16: 0xfc00, BF16: 0xff80, F32: 0xff800000, F64: 0xfff0000000000000, I8: 0x80, I16: 0x8000, I32: 0x80000000, I64: 1 << 63},
@@ -71,8 +73,8 @@ var emptyResult = map[Op]map[DType]uint64{
 		U8: 0xff, U16: 0xffff, U32: 0xffffffff, U64: 1<<64 - 1},
 }
 
-// TestSumRoundsOnce adds 1024 ones to 2048. Each addition would be lost in f16, but not in
-// f32; only the total is rounded to f16.
+// TestSumRoundsOnce checks that a sum of f16 is accumulated in f32. It adds 1024 ones to
+// 2048: in f16 each addition would be lost, but only the total is rounded to f16.
 func TestSumRoundsOnce(t *testing.T) {
 	src := make([]byte, 2*1025)
 	Set(F16, src, 0, 2048)
@@ -86,7 +88,7 @@ func TestSumRoundsOnce(t *testing.T) {
 	}
 }
 
-// TestSoftmax compares softmax with the reference.
+// TestSoftmax checks that Softmax gives the same bits as the reference.
 func TestSoftmax(t *testing.T) {
 	withAndWithoutVector(t, func(t *testing.T) {
 		for _, d := range []DType{F16, BF16, F32, F64} {
@@ -112,8 +114,8 @@ func TestSoftmax(t *testing.T) {
 	})
 }
 
-// refSoftmax computes a softmax by the documented rule, with the exp of this package,
-// which has its own test.
+// refSoftmax computes the softmax of the row src as documented and returns bit patterns. It
+// uses the function exp of this package, which has its own test.
 func refSoftmax(d DType, src []byte) []uint64 {
 	round := func(x float64) float64 {
 		if d == F64 {
@@ -143,7 +145,8 @@ func refSoftmax(d DType, src []byte) []uint64 {
 	return result
 }
 
-// TestSoftmaxRules checks known results, also for infinities and NaN.
+// TestSoftmaxRules checks Softmax for rows with known results, including rows with
+// infinities and NaN.
 func TestSoftmaxRules(t *testing.T) {
 	inf := math.Inf(1)
 	for _, c := range []struct{ x, want []float64 }{

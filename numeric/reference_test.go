@@ -44,7 +44,7 @@ func halfValues(fraction, bias int) []float64 {
 	return values
 }
 
-// decode returns the value of a float.
+// decode returns the value of the float of dtype d with the given bit pattern.
 func decode(d DType, bits uint64) float64 {
 	switch d {
 	case F64:
@@ -68,7 +68,7 @@ func decode(d DType, bits uint64) float64 {
 
 var quietNaN = map[DType]uint64{F16: 0x7e00, BF16: 0x7fc0, F32: 0x7fc00000, F64: 0x7ff8000000000000}
 
-// nearest rounds v to d. A nil v means NaN.
+// nearest returns the bit pattern of v rounded to the float dtype d. A nil v means NaN.
 func nearest(d DType, v *big.Float) uint64 {
 	switch {
 	case v == nil:
@@ -104,7 +104,7 @@ func nearestF64(d DType, f float64) uint64 {
 	return nearest(d, big.NewFloat(f))
 }
 
-// intOf returns the integer that a bit pattern represents.
+// intOf returns the integer that a bit pattern of dtype d represents.
 func intOf(d DType, bits uint64) *big.Int {
 	v := new(big.Int).SetUint64(bits)
 	if width := 8 * d.Size(); d.IsSigned() && bits>>(width-1)&1 == 1 {
@@ -113,14 +113,15 @@ func intOf(d DType, bits uint64) *big.Int {
 	return v
 }
 
-// intBits returns the bit pattern of an integer, which wraps.
+// intBits returns the bit pattern of v as an element of the integer dtype d. Values that do
+// not fit wrap.
 func intBits(d DType, v *big.Int) uint64 {
 	modulus := new(big.Int).Lsh(big.NewInt(1), uint(8*d.Size()))
 	return new(big.Int).Mod(v, modulus).Uint64()
 }
 
-// refApply returns the result of op on elements of d. It does not support transcendental
-// functions.
+// refApply returns the bit pattern of op applied to elements of dtype d. It does not
+// support transcendental functions.
 func refApply(op Op, d DType, args []uint64) uint64 {
 	switch {
 	case op == Where && args[0] != 0:
@@ -136,7 +137,7 @@ func refApply(op Op, d DType, args []uint64) uint64 {
 	}
 }
 
-// refInt returns the result of op on integers.
+// refInt returns the bit pattern of op applied to elements of the integer dtype d.
 func refInt(op Op, d DType, args []uint64) uint64 {
 	x, y, z := intOf(d, args[0]), new(big.Int), new(big.Int)
 	if len(args) > 1 {
@@ -185,7 +186,9 @@ func refInt(op Op, d DType, args []uint64) uint64 {
 	return intBits(d, r)
 }
 
-// refOrder returns the result of a comparison of operands with a given order.
+// refOrder returns the result of comparison op, 0 or 1. order is negative, zero or positive
+// if the first operand is less than, equal to or greater than the second. unordered means
+// that an operand is NaN.
 func refOrder(op Op, order int, unordered bool) uint64 {
 	holds := map[Op]bool{Lt: order < 0, Le: order <= 0, Gt: order > 0, Ge: order >= 0, Eq: order == 0, Ne: order != 0}
 	result, ok := holds[op]
@@ -201,7 +204,7 @@ func refOrder(op Op, order int, unordered bool) uint64 {
 	return 0
 }
 
-// refFloat returns the result of op on floats.
+// refFloat returns the bit pattern of op applied to elements of the float dtype d.
 func refFloat(op Op, d DType, args []uint64) uint64 {
 	var f [3]float64
 	var v [3]*big.Float
@@ -271,7 +274,8 @@ func refFloat(op Op, d DType, args []uint64) uint64 {
 	return nearest(d, r)
 }
 
-// nanIf returns NaN or 1, as a factor that propagates NaN: math.Max(+Inf, NaN) is +Inf.
+// nanIf returns NaN if nan is true, else 1. The caller multiplies a result by it to
+// propagate NaN, because math.Max(+Inf, NaN) is +Inf.
 func nanIf(nan bool) float64 {
 	if nan {
 		return math.NaN()

@@ -10,7 +10,8 @@ import (
 // So a value can pass through formats of decreasing width with the same result as a single
 // rounding.
 
-// roundToOdd rounds x to odd.
+// roundToOdd converts x to float32 and rounds to odd: it truncates x and, if bits were
+// dropped, sets the last bit.
 func roundToOdd(x float64) float32 {
 	f := float32(x)
 	if float64(f) == x || x != x {
@@ -23,7 +24,8 @@ func roundToOdd(x float64) float32 {
 	return math.Float32frombits(b | 1)
 }
 
-// addToOdd returns x+y rounded to odd. The sum must not overflow.
+// addToOdd returns x+y rounded to odd, as in roundToOdd but at float64. The sum must not
+// overflow.
 func addToOdd(x, y float64) float64 {
 	sum := x + y
 	// dropped is the exact rounding error of sum (Knuth's two-sum).
@@ -39,7 +41,8 @@ func addToOdd(x, y float64) float64 {
 	return math.Float64frombits(b - 1)
 }
 
-// uintToOdd returns u rounded to odd at no fewer than 42 bits.
+// uintToOdd converts u to float64 and rounds to odd, as in roundToOdd. It keeps at least 42
+// bits.
 func uintToOdd(u uint64) float64 {
 	const low = 1<<11 - 1
 	if u >= 1<<53 && u&low != 0 {
@@ -48,8 +51,8 @@ func uintToOdd(u uint64) float64 {
 	return float64(u)
 }
 
-// fma returns a·b+c, such that storing it as d gives the result of a single rounding. a, b
-// and c are exact values of d.
+// fma returns a·b+c for exact values a, b and c of dtype d. The result is rounded such that
+// storing it as d gives the same bits as rounding a·b+c once.
 func fma(d DType, a, b, c float64) float64 {
 	if d == F64 {
 		return math.FMA(a, b, c)
@@ -57,8 +60,8 @@ func fma(d DType, a, b, c float64) float64 {
 	return roundFor(d, addToOdd(float64(a*b), c)) // the product is exact
 }
 
-// roundFor rounds x such that storing it as the float dtype d gives the result of a single
-// rounding.
+// roundFor rounds x such that storing the result as the float dtype d gives the same bits
+// as rounding x once.
 func roundFor(d DType, x float64) float64 {
 	switch d {
 	case F64:
@@ -100,7 +103,8 @@ func Cast(to DType, dst []byte, from DType, src []byte) {
 	}
 }
 
-// intToOdd returns v, read from an integer dtype, rounded to odd for a narrower float.
+// intToOdd converts v, an element of the integer dtype d, to float64. It rounds to odd, as
+// in roundToOdd, so that a later conversion to a narrower float rounds only once.
 func intToOdd(d DType, v int64) float64 {
 	if d.IsSigned() && v < 0 {
 		return -uintToOdd(uint64(-v))
@@ -108,7 +112,8 @@ func intToOdd(d DType, v int64) float64 {
 	return uintToOdd(uint64(v))
 }
 
-// truncate converts x to an integer of dtype d: toward zero, saturating, and NaN to 0.
+// truncate converts x to an integer of dtype d. It truncates toward zero, saturates values
+// out of range, and converts NaN to 0.
 func truncate(d DType, x float64) int64 {
 	bits := 8 * d.Size()
 	least, end := 0.0, pow2(bits)

@@ -6,13 +6,13 @@ import "unsafe"
 // fill whole lines.
 const cacheLine = 64
 
-// bytesToAlign returns the number of bytes of b before the next start of a cache line.
+// bytesToAlign returns how many bytes of b come before the next start of a cache line.
 func bytesToAlign(b []byte) int {
 	return int(-uintptr(unsafe.Pointer(unsafe.SliceData(b))) % cacheLine)
 }
 
-// stream copies src to dst, which have equal lengths. It uses plain stores before the
-// first cache line of dst and after the last whole group.
+// stream copies src to dst with stores that bypass the caches. Both have equal lengths. It
+// uses plain stores before the first cache line of dst and after the last whole group.
 func stream(dst, src []byte) {
 	head := bytesToAlign(dst)
 	groups := (len(dst) - head) / group
@@ -26,8 +26,8 @@ func stream(dst, src []byte) {
 	copy(dst[tail:], src[tail:])
 }
 
-// streamGroups copies at least one group to an aligned dst. A fence makes the copies
-// visible before any later store.
+// streamGroups copies the given number of groups, at least one, to dst, which must be
+// aligned. A fence makes the copies visible before any later store.
 //
 //go:noescape
 func streamGroups(dst, src *byte, groups int)

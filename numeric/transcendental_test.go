@@ -28,8 +28,8 @@ const bigPrec = 400
 
 func wide(x float64) *big.Float { return new(big.Float).SetPrec(bigPrec).SetFloat64(x) }
 
-// bigExp halves x until a short Taylor series is exact enough, and squares the result as
-// many times.
+// bigExp returns e^x. It halves x until a short Taylor series is exact enough, and then
+// squares the result once for each halving.
 func bigExp(x *big.Float) *big.Float {
 	halvings := max(0, x.MantExp(nil)+16)
 	r := new(big.Float).SetMantExp(x, -halvings)
@@ -44,9 +44,9 @@ func bigExp(x *big.Float) *big.Float {
 	return sum
 }
 
-// bigLog improves y, which is exact to 2^-50, to y + 2(x-e^y)/(x+e^y), which is exact to
-// 2^-150. It splits off the exponent, because math.Log is inaccurate for subnormals on
-// some machines.
+// bigLog returns the natural logarithm of x. It improves an approximation y that is exact
+// to 2^-50 to y + 2(x-e^y)/(x+e^y), which is exact to 2^-150. It splits off the exponent of
+// x, because math.Log is inaccurate for subnormals on some machines.
 func bigLog(x float64) *big.Float {
 	f, exponent := math.Frexp(x)
 	y := wide(math.Log(f) + float64(exponent)*math.Ln2)
@@ -85,7 +85,8 @@ func bigTanh(x float64) *big.Float {
 // place.
 const maxError = 0.85
 
-// TestTranscendentalAccuracy checks that no error exceeds maxError.
+// TestTranscendentalAccuracy checks that the error of each float64 function is at most
+// maxError.
 func TestTranscendentalAccuracy(t *testing.T) {
 	for _, f := range transcendentals {
 		worst, at := 0.0, 0.0
@@ -101,8 +102,9 @@ func TestTranscendentalAccuracy(t *testing.T) {
 	}
 }
 
-// accuracyPoints returns arguments with finite results: of every magnitude, in the range
-// where results change most, and at the boundaries between the cases of the code.
+// accuracyPoints returns arguments of op with finite results: numbers of every magnitude,
+// numbers in the range where results change most, and numbers at the boundaries between the
+// cases of the code.
 func accuracyPoints(op Op) []float64 {
 	r := newRand(uint64(op))
 	var xs []float64
@@ -147,9 +149,9 @@ func ulps(got float64, want *big.Float) float64 {
 	return math.Abs(e)
 }
 
-// TestTranscendentalsOfAllHalves checks that results are correctly rounded for every f16
-// and bf16. The expected value comes from package math, or close to a midpoint from the
-// exact reference.
+// TestTranscendentalsOfAllHalves checks that the result for every f16 and bf16 is correctly
+// rounded. The expected value comes from package math or, close to a midpoint between two
+// values, from the exact reference.
 func TestTranscendentalsOfAllHalves(t *testing.T) {
 	for _, d := range []DType{F16, BF16} {
 		src := make([]byte, 2<<16)
@@ -174,8 +176,8 @@ func TestTranscendentalsOfAllHalves(t *testing.T) {
 	}
 }
 
-// TestTranscendentalsOfF32 checks that results are correctly rounded for f32, except
-// within 2^-52 of a midpoint.
+// TestTranscendentalsOfF32 checks that results for f32 are correctly rounded. If the exact
+// result is within 2^-52 of a midpoint between two values, either value is accepted.
 func TestTranscendentalsOfF32(t *testing.T) {
 	for _, f := range transcendentals {
 		points := accuracyPoints(f.op)
@@ -198,11 +200,12 @@ func TestTranscendentalsOfF32(t *testing.T) {
 	}
 }
 
-// nudge multiplies v by a factor close to 1.
+// nudge returns v multiplied by the factor `by`, which is close to 1.
 func nudge(v *big.Float, by float64) *big.Float { return new(big.Float).Mul(v, wide(by)) }
 
-// TestTranscendentalsAreTheSameEverywhere compares hashes of many results, which must be
-// the same on all machines, including those whose compilers fuse products and sums.
+// TestTranscendentalsAreTheSameEverywhere checks that the hash of many results equals a
+// fixed value. This makes sure that results are the same on all machines, including those
+// whose compilers fuse products and sums.
 func TestTranscendentalsAreTheSameEverywhere(t *testing.T) {
 	want := map[Op]uint64{
 		Exp: 0x5aa687e6e13ad280, Log: 0xce3ccfb203ba9666, Rsqrt: 0x64e71505e77a087f,

@@ -7,10 +7,10 @@ import (
 	"unsafe"
 )
 
-// specials returns bit patterns at which the rules change. For floats these are zeros, the
-// least and greatest subnormal and normal numbers, powers of two, infinities, and quiet
-// and signalling NaNs, with both signs. For integers they include the least and greatest
-// values and their neighbours.
+// specials returns bit patterns of dtype d for which arithmetic has special rules. For
+// floats these are zeros, the least and greatest subnormal and normal numbers, powers of
+// two, infinities, and quiet and signalling NaNs, with both signs. For integers they
+// include the least and greatest values and their neighbours.
 func specials(d DType) []uint64 {
 	magnitudes := map[DType][]uint64{
 		F16:  {0, 1, 2, 0x3ff, 0x400, 0x401, 0x2e66, 0x3bff, 0x3c00, 0x3c01, 0x6bff, 0x7bff, 0x7c00, 0x7c01, 0x7e2a},
@@ -35,8 +35,8 @@ func specials(d DType) []uint64 {
 	return all
 }
 
-// drawBits draws a bit pattern: a special, a number near 1, so that sums and products stay
-// in range, or any pattern.
+// drawBits draws a bit pattern of dtype d. It is one of: a special value; a number near 1,
+// for which sums and products stay in range; any pattern.
 func drawBits(r *rand.Rand, d DType) uint64 {
 	switch all := specials(d); r.IntN(8) {
 	case 0:
@@ -51,7 +51,7 @@ func drawBits(r *rand.Rand, d DType) uint64 {
 	}
 }
 
-// draw returns n elements of drawBits at a misaligned address.
+// draw returns n elements that drawBits draws, at a misaligned address.
 func draw(r *rand.Rand, d DType, n int) []byte {
 	buf := newMisaligned(r.IntN(16), n*d.Size())
 	for i := range n {
@@ -68,7 +68,7 @@ func drawArgs(r *rand.Rand, op Op, d DType, n int) [][]byte {
 	return args
 }
 
-// argType returns the dtype of argument i.
+// argType returns the dtype of argument i of op on elements of dtype d.
 func argType(op Op, d DType, i int) DType {
 	if op == Where && i == 0 {
 		return U8
@@ -83,8 +83,8 @@ func newMisaligned(off, size int) []byte {
 	return buf[int(-uintptr(unsafe.Pointer(&buf[0]))%line)+off:][:size]
 }
 
-// newGuarded returns a destination of size bytes between guard bytes, and a function that
-// checks that the guards are unchanged.
+// newGuarded returns a destination of size bytes between guard bytes. check fails the test
+// if the guard bytes have changed.
 func newGuarded(t *testing.T, off, size int) (dst []byte, check func()) {
 	t.Helper()
 	const guard, mark = 64, 0xa5
@@ -102,7 +102,8 @@ func newGuarded(t *testing.T, off, size int) (dst []byte, check func()) {
 	}
 }
 
-// withAndWithoutVector runs f without the assembly and, if there is any, with it.
+// withAndWithoutVector runs f twice: without the assembly, and with it if there is any for
+// this machine.
 func withAndWithoutVector(t *testing.T, f func(t *testing.T)) {
 	was := vector
 	defer func() { vector = was }()
@@ -118,7 +119,7 @@ func boolToInt(b bool) int {
 	return 0
 }
 
-// show formats a value and, for floats, its bit pattern.
+// show returns a value as text, for floats with its bit pattern.
 func show(d DType, bits uint64) string {
 	if d.IsFloat() {
 		return fmt.Sprintf("%v (%#x)", decode(d, bits), bits)

@@ -25,8 +25,8 @@ func hasVector() bool {
 	return extended&avx2 != 0
 }
 
-// castVector converts the first elements between f32 and f16 or bf16, and returns the
-// number of elements that it has converted.
+// castVector converts elements between f32 and f16 or bf16 with assembly, from the first
+// on. It returns how many elements it has converted; the caller converts the rest.
 func castVector(to DType, dst []byte, from DType, src []byte) int {
 	groups := len(src) / from.Size() / castGroup
 	if !vector || groups == 0 {
@@ -48,7 +48,7 @@ func castVector(to DType, dst []byte, from DType, src []byte) int {
 }
 
 // dotVector does the work of dotPanel if there is assembly for it, and reports whether
-// there is. The rows of sums, elements of F32, are stride bytes apart.
+// there is. sums holds elements of F32 in rows that are stride bytes apart.
 func dotVector(sums []byte, stride int, a, b []float32, rows, depth int) bool {
 	if vector {
 		dotF32(&sums[0], stride, &a[0], &b[0], rows, depth)
@@ -74,9 +74,9 @@ func narrowF16(dst, src *byte, groups int)
 //go:noescape
 func narrowBF16(dst, src *byte, groups int)
 
-// dotF32 adds a, rows × depth, times b, depth × 16, to sums, rows × 16. The rows of b are
-// dotPitch elements apart, and the rows of sums stride bytes. rows and depth are at
-// least 1.
+// dotF32 adds the product of a and b to sums. a has rows × depth elements, b depth × 16 and
+// sums rows × 16. The rows of b start dotPitch elements apart, and the rows of sums start
+// stride bytes apart. rows and depth are at least 1.
 //
 //go:noescape
 func dotF32(sums *byte, stride int, a, b *float32, rows, depth int)

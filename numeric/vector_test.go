@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestVectorEqualsGo checks that the assembly gives the same bits as Go for any length,
-// alignment and value.
+// TestVectorEqualsGo checks that the assembly gives the same bits as the Go code, for
+// random lengths, alignments and values.
 func TestVectorEqualsGo(t *testing.T) {
 	if !vector {
 		t.Skip("no AVX2 and F16C")
@@ -31,8 +31,8 @@ func TestVectorEqualsGo(t *testing.T) {
 	})
 }
 
-// firstDifference returns the index of the first element whose bits differ. There must be
-// one.
+// firstDifference returns the index of the first element whose bits differ between a and b.
+// At least one element must differ.
 func firstDifference(d DType, a, b []byte) int {
 	i := 0
 	for bitsAt(d, a, i) == bitsAt(d, b, i) {
@@ -41,8 +41,8 @@ func firstDifference(d DType, a, b []byte) int {
 	return i
 }
 
-// TestVectorOnAllHalves checks that assembly and Go agree on every f16 and bf16, combined
-// with each special value.
+// TestVectorOnAllHalves checks that the assembly gives the same bits as Go for every f16
+// and bf16, combined with each special value.
 func TestVectorOnAllHalves(t *testing.T) {
 	if !vector {
 		t.Skip("no AVX2 and F16C")
@@ -70,7 +70,8 @@ func TestVectorOnAllHalves(t *testing.T) {
 	}
 }
 
-// TestNothingAllocates checks that calls allocate no memory for values of 300 elements.
+// TestNothingAllocates checks that the functions of the package allocate no memory for
+// values of 300 elements.
 func TestNothingAllocates(t *testing.T) {
 	const n = 300
 	check := func(name string, f func()) {
@@ -120,7 +121,8 @@ func TestNothingAllocates(t *testing.T) {
 	}
 }
 
-// TestConcurrentDots checks that concurrent calls do not share the pooled buffers.
+// TestConcurrentDots checks that concurrent calls of Dot give correct results, although
+// they take their buffers from a common pool.
 func TestConcurrentDots(t *testing.T) {
 	const m, k, n = 20, 30, 40
 	var wg sync.WaitGroup

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// BenchmarkMatMul measures a layer of 512 tokens. The second operand is exact, as weights
-// are, or has errors, as computed keys have.
+// BenchmarkMatMul measures the product of a layer with 512 tokens. The variances of the
+// second operand are zero, as for weights, or not zero, as for keys that were computed.
 func BenchmarkMatMul(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 1))
 	x, w := normal(r, 512, 1024, 1, f16), normal(r, 1024, 1024, 1, f16)

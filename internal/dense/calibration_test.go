@@ -15,14 +15,15 @@ const (
 	f32  = numeric.F32
 )
 
-// chain is a computation that is done by the reference and by the simulated arithmetic.
-// Steps inside operations round to work; stored results round to d.
+// chain is a computation that runs twice: with the reference, which returns a *Matrix, and
+// with the simulated arithmetic, which returns a tile. Steps inside operations round to the
+// dtype work; stored results round to d.
 type chain func(r *rand.Rand, work, d numeric.DType) (*Matrix, tile)
 
-// TestCalibration checks that all elements of correct results are within their tolerance,
-// and that the tolerance is not too wide: errors are about as large as the reference
-// predicts. rms and worst are measured values of the error divided by the standard
-// deviation.
+// TestCalibration checks that all elements of correct results are within their tolerance.
+// It also checks that the tolerance is not too wide: errors are about as large as the
+// reference predicts. rms and worst are the expected root mean square and maximum of the
+// error divided by the standard deviation, as measured.
 func TestCalibration(t *testing.T) {
 	for _, c := range []struct {
 		name       string
@@ -80,8 +81,9 @@ func TestCalibration(t *testing.T) {
 	}
 }
 
-// TestTails checks that results close to zero are within their tolerance, too, in spite of
-// the rounding errors of earlier steps.
+// TestTails applies GELU and SiLU to large negative numbers. It checks that the results,
+// which are close to zero, are within their tolerance, in spite of the rounding errors of
+// earlier steps.
 func TestTails(t *testing.T) {
 	x := zeros(1, 80)
 	for i := range x.V {
@@ -101,8 +103,8 @@ func TestTails(t *testing.T) {
 	}
 }
 
-// storeBoth stores the result of an operation in d, for the reference and for the machine.
-// The operation was computed in work.
+// storeBoth stores the result of an operation that was computed in the dtype work as dtype
+// d. It does so for the reference m and for the tile t of the machine, and returns both.
 func storeBoth(m *Matrix, t tile, work, d numeric.DType) (*Matrix, tile) {
 	if work == d {
 		return m, t
@@ -115,8 +117,8 @@ func matmul(r *rand.Rand, _, d numeric.DType) (*Matrix, tile) {
 	return MatMul(a, b, 1, d), tileOf(a, d).matmul(tileOf(b, d), 1, d)
 }
 
-// mlp returns a chain of two layers with a bias and GELU between them. The second layer is
-// divided into parts.
+// mlp returns a chain of two layers with a bias and GELU between them. The sum over k of
+// the second layer is divided into the given number of parts.
 func mlp(parts int) chain {
 	return func(r *rand.Rand, work, d numeric.DType) (*Matrix, tile) {
 		x, w1, bias, w2 := normal(r, 32, 64, 1, d), weights(r, 64, 256, d), normal(r, 1, 256, 1, d), weights(r, 256, 64, d)
@@ -154,7 +156,8 @@ func rmsNorm(r *rand.Rand, work, d numeric.DType) (*Matrix, tile) {
 	return storeBoth(RMSNorm(x, gain, 1e-5, work), tileOf(x, d).convertTo(work).rmsNorm(tileOf(gain, d).convertTo(work), 1e-5), work, d)
 }
 
-// layers runs a transformer: four times norm, attention and perceptron, with residuals.
+// layers computes a transformer of four layers. Each consists of a norm, an attention and a
+// perceptron, with residual connections.
 func layers(r *rand.Rand, work, d numeric.DType) (*Matrix, tile) {
 	const tokens, width = 32, 64
 	x := normal(r, tokens, width, 1, d)
@@ -183,14 +186,14 @@ func layers(r *rand.Rand, work, d numeric.DType) (*Matrix, tile) {
 	return x, tx
 }
 
-// weights returns a matrix of numbers so small that products have about the size of the
-// inputs.
+// weights returns a random matrix whose numbers are so small that its product with an input
+// has about the size of the input.
 func weights(r *rand.Rand, rows, cols int, d numeric.DType) *Matrix {
 	return normal(r, rows, cols, 1/math.Sqrt(float64(rows)), d)
 }
 
-// normal returns a matrix of normally distributed numbers with standard deviation size,
-// without errors.
+// normal returns a matrix of normally distributed numbers of dtype d, with mean 0 and
+// standard deviation size. Its variances are zero.
 func normal(r *rand.Rand, rows, cols int, size float64, d numeric.DType) *Matrix {
 	values := make([]float64, rows*cols)
 	for i := range values {

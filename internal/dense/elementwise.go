@@ -6,23 +6,23 @@ import (
 	"github.com/kernbench/kernbench/numeric"
 )
 
-// Add returns a + b, rounded to d. If b is one row (a bias), it is added to every row of
-// a.
+// Add returns a + b, rounded to d. If b is one row, such as a bias, it is added to every
+// row of a.
 func Add(a, b *Matrix, d numeric.DType) *Matrix {
 	return combine("Add", a, b, d, func(x, xVar, y, yVar float64) (z, variance float64) {
 		return x + y, xVar + yVar
 	})
 }
 
-// Mul returns a·b element by element, rounded to d. If b is one row, every row of a is
-// multiplied by it.
+// Mul returns the elementwise product of a and b, rounded to d. If b is one row, every row
+// of a is multiplied by it.
 func Mul(a, b *Matrix, d numeric.DType) *Matrix {
 	return combine("Mul", a, b, d, func(x, xVar, y, yVar float64) (z, variance float64) {
 		return x * y, x*x*yVar + y*y*xVar + xVar*yVar
 	})
 }
 
-// Scale multiplies m by a factor, which is itself rounded to d first.
+// Scale returns m times factor, rounded to d. The factor itself is rounded to d first.
 func Scale(m *Matrix, factor float64, d numeric.DType) *Matrix {
 	row := zeros(1, m.Cols)
 	for j := range row.V {
@@ -31,8 +31,10 @@ func Scale(m *Matrix, factor float64, d numeric.DType) *Matrix {
 	return Mul(m, row, d)
 }
 
-// combine applies op to the values and variances of all elements of a and b, and rounds to
-// d. b may be one row.
+// combine applies op to each element of a and the corresponding element of b, and rounds
+// the results to d. op takes the values x and y and their variances, and returns a value
+// and its variance. b may be one row, which is then used for every row of a. name names the
+// operation in panics.
 func combine(name string, a, b *Matrix, d numeric.DType, op func(x, xVar, y, yVar float64) (z, variance float64)) *Matrix {
 	require(a.Cols == b.Cols && (a.Rows == b.Rows || b.Rows == 1), "%s of %v and %v", name, a, b)
 	step := roundingTo(d)
@@ -50,7 +52,8 @@ func combine(name string, a, b *Matrix, d numeric.DType, op func(x, xVar, y, yVa
 // y by some multiple of u; steps is the sum of the squares of these multiples.
 type Func func(x float64) (y, steps float64)
 
-// GELU computes the tanh form, ½x(1 + tanh(√(2/π)(x + 0.044715x³))).
+// GELU computes the tanh form of the GELU function, ½x(1 + tanh(√(2/π)(x + 0.044715x³))).
+// It is a [Func].
 func GELU(x float64) (y, steps float64) {
 	a := math.Sqrt(2/math.Pi) * (x + 0.044715*x*x*x)
 	t := math.Tanh(a)
@@ -63,7 +66,7 @@ func GELU(x float64) (y, steps float64) {
 	return y, 7*argument*argument + tanh*tanh + plus*plus + y*y
 }
 
-// SiLU computes x/(1 + exp(-x)).
+// SiLU computes x/(1 + exp(-x)). It is a [Func].
 func SiLU(x float64) (y, steps float64) {
 	y = x / (1 + math.Exp(-x))
 	// The relative errors of exponential, sum and reciprocal are at most u each, and
@@ -71,7 +74,7 @@ func SiLU(x float64) (y, steps float64) {
 	return y, 3 * y * y
 }
 
-// Map applies f to every element. Each step of f rounds to d.
+// Map applies f to every element of m. Each step of f rounds to d.
 func Map(m *Matrix, f Func, d numeric.DType) *Matrix {
 	step := roundingTo(d)
 	out := zeros(m.Rows, m.Cols)
@@ -100,31 +103,32 @@ type rounding struct {
 	least float64 // absolute, for small numbers: half the spacing of subnormals
 }
 
-// roundingTo returns the rounding to a dtype. It panics if d is not supported.
+// roundingTo returns the largest errors of rounding to dtype d. It panics if d is not
+// supported.
 func roundingTo(d numeric.DType) rounding {
 	r, ok := map[numeric.DType]rounding{numeric.F16: {0x1p-11, 0x1p-25}, numeric.BF16: {0x1p-8, 0x1p-134}, numeric.F32: {0x1p-24, 0x1p-150}}[d]
 	require(ok, "no reference for %v: use f16, bf16 or f32", d)
 	return r
 }
 
-// variance returns the variance of the error of rounding z.
+// variance returns the variance of the error that rounding the number z makes.
 func (r rounding) variance(z float64) float64 {
 	half := max(r.unit*math.Abs(z), r.least)
 	return half * half / 3
 }
 
-// perSquare returns variance(z)/z² for normal numbers.
+// perSquare returns variance(z)/z², which is the same for all normal numbers z.
 func (r rounding) perSquare() float64 { return r.unit * r.unit / 3 }
 
 // accumulator is the rounding of sums. Machines accumulate in f32 for all dtypes that have
 // a reference.
 var accumulator = roundingTo(numeric.F32)
 
-// narrows reports whether an accumulated sum is rounded when it is stored as d.
+// narrows reports whether storing a sum, which is accumulated in f32, as dtype d rounds it.
 func narrows(d numeric.DType) bool { return d != numeric.F32 }
 
-// sum returns the sum of values in ascending order, and the variance of its error if each
-// addition rounds as the accumulator does.
+// sum adds the values in the given order and returns the total. variance is the variance of
+// the total's error if each addition rounds to f32, as the accumulator of the machine does.
 func sum(values []float64) (total, variance float64) {
 	squares := 0.0
 	for _, v := range values {
@@ -134,7 +138,7 @@ func sum(values []float64) (total, variance float64) {
 	return total, squares * accumulator.perSquare()
 }
 
-// roundTo returns v as the machine stores it in d.
+// roundTo returns v rounded to dtype d, as the machine stores it.
 func roundTo(v float64, d numeric.DType) float64 {
 	var element [8]byte
 	numeric.Set(d, element[:d.Size()], 0, v)

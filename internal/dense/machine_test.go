@@ -18,7 +18,7 @@ func newTile(rows, cols int, d numeric.DType) tile {
 	return tile{rows, cols, d, make([]byte, rows*cols*d.Size())}
 }
 
-// tileOf returns the values of a reference as a tile.
+// tileOf returns the values of m, rounded to d, as a tile.
 func tileOf(m *Matrix, d numeric.DType) tile {
 	t := newTile(m.Rows, m.Cols, d)
 	for i, v := range m.V {
@@ -64,14 +64,17 @@ func (t tile) slice(row, col, rows, cols int) tile {
 	return out
 }
 
-// dot computes a product, accumulated in f32 in ascending k.
+// dot returns the matrix product of t and b. It accumulates in f32, in ascending order of
+// k.
 func (t tile) dot(b tile) tile {
 	out := newTile(t.rows, b.cols, numeric.F32)
 	numeric.Dot(t.d, out.bytes, t.bytes, b.bytes, t.rows, t.cols, b.cols)
 	return out
 }
 
-// matmul computes a product as ranks of tensor parallelism do, without the ranks in skip.
+// matmul returns the product of t and b as the ranks of tensor parallelism compute it, each
+// a part of the sum over k. The parts of the ranks in skip are left out, to simulate a
+// mistake.
 func (t tile) matmul(b tile, parts int, d numeric.DType, skip ...int) tile {
 	skipped := make(map[int]bool)
 	for _, s := range skip {
@@ -93,8 +96,8 @@ func (t tile) matmul(b tile, parts int, d numeric.DType, skip ...int) tile {
 	return total
 }
 
-// apply computes one elementwise operation. Operands of one row or one column are
-// broadcast.
+// apply applies one elementwise operation to t and others. Operands of one row or one
+// column are broadcast.
 func (t tile) apply(op numeric.Op, others ...tile) tile {
 	out := newTile(t.rows, t.cols, t.d)
 	args := [][]byte{t.bytes}
@@ -122,7 +125,7 @@ func (t tile) broadcast(rows, cols int) tile {
 	return out
 }
 
-// reduce folds each row to one element.
+// reduce combines the elements of each row with op, and returns a tile of one column.
 func (t tile) reduce(op numeric.Op) tile {
 	out := newTile(t.rows, 1, t.d)
 	numeric.Reduce(op, t.d, out.bytes, t.bytes, t.rows, t.cols, 1)
@@ -144,7 +147,8 @@ func (t tile) softmax() tile {
 	return e.apply(numeric.Div, e.reduce(numeric.Sum))
 }
 
-// causal hides the columns after i + offset from row i.
+// causal returns a copy of t in which the elements of row i after column i + offset are
+// -Inf, so that a softmax makes them 0.
 func (t tile) causal(offset int) tile {
 	out := t.slice(0, 0, t.rows, t.cols)
 	for i := range t.rows {
@@ -160,9 +164,10 @@ func (t tile) rmsNorm(gain tile, eps float64) tile {
 	return t.apply(numeric.Mul, mean.addScalar(eps).apply(numeric.Rsqrt)).apply(numeric.Mul, gain)
 }
 
-// compare compares a tile with a reference. It returns the number of elements that are
-// beyond their tolerance, and the root mean square and the maximum of the error divided by
-// the standard deviation, over the elements whose standard deviation is not zero.
+// compare compares a tile with the reference m. wrong is the number of elements beyond
+// their tolerance. rms and worst are the root mean square and the maximum of the error
+// divided by the standard deviation, over the elements whose standard deviation is not
+// zero.
 func (t tile) compare(m *Matrix) (wrong int, rms, worst float64) {
 	tolerances := m.Tolerances()
 	squares, count := 0.0, 0

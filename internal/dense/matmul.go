@@ -5,9 +5,9 @@ import (
 )
 
 // MatMul returns a·b as the ranks of tensor parallelism compute it. The sum over k is
-// divided into equal blocks; parts is their number. Each block is accumulated in f32 and
-// rounded to d. Then the blocks are added in ascending order, and each sum is rounded to
-// d.
+// divided into equal blocks; parts is the number of blocks. Each block is accumulated in
+// f32 and rounded to d. Then the blocks are added in ascending order, and each sum is
+// rounded to d.
 func MatMul(a, b *Matrix, parts int, d numeric.DType) *Matrix {
 	require(a.Cols == b.Rows, "MatMul of %v and %v: columns of the first must be rows of the second", a, b)
 	require(parts > 0 && a.Cols%parts == 0, "MatMul of %v and %v: %d parts do not divide the sum", a, b, parts)
@@ -42,8 +42,8 @@ type product struct {
 	a2, fromA []float64
 }
 
-// strip computes columns of the result, from col on: a times b, the same columns of the
-// right operand.
+// strip computes some columns of the result, starting at column col. b has only these
+// columns of the right operand.
 func (p *product) strip(col int, b *Matrix) {
 	exact := true
 	b2PlusVar := make([]float64, len(b.V))
@@ -80,9 +80,9 @@ func (p *product) strip(col int, b *Matrix) {
 	}
 }
 
-// addTerms adds to sums the product of the row x and the matrix y, in ascending order, and
-// to squares the square of every partial sum. It processes four terms at a time to wait
-// less for memory.
+// addTerms adds the product of the row x and the matrix y to sums, term by term in
+// ascending order. It also adds the square of every partial sum to squares. It processes
+// four terms at a time to wait less for memory.
 func addTerms(sums, squares, x, y []float64) {
 	n := len(sums)
 	squares = squares[:n]
@@ -106,7 +106,7 @@ func addTerms(sums, squares, x, y []float64) {
 	}
 }
 
-// addProduct adds to sums the product of the row x and the matrix y.
+// addProduct adds the product of the row x and the matrix y to the row sums.
 func addProduct(sums, x, y []float64) {
 	n := len(sums)
 	for ; len(x) >= 4; x, y = x[4:], y[4*n:] {

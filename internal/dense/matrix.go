@@ -22,8 +22,8 @@ type Matrix struct {
 	V, Var     []float64
 }
 
-// New returns a matrix of values, rounded to the dtype and without errors: the input of
-// the machine.
+// New returns a matrix of the given values, rounded to dtype d. Its variances are zero,
+// because it is an input of the machine.
 func New[T float32 | float64](rows, cols int, values []T, d numeric.DType) *Matrix {
 	require(len(values) == rows*cols, "New of %d×%d with %d values", rows, cols, len(values))
 	roundingTo(d) // panics if d is not supported
@@ -38,13 +38,14 @@ func zeros(rows, cols int) *Matrix {
 	return &Matrix{Rows: rows, Cols: cols, V: make([]float64, rows*cols), Var: make([]float64, rows*cols)}
 }
 
-// Tolerances returns how far each element of a correct result may be from V.
+// Tolerances returns, for each element, how far a correct result may be from the reference
+// value in V.
 func (m *Matrix) Tolerances() []float64 {
 	return lists.Map(m.Var, func(v float64) float64 { return Sigmas*math.Sqrt(v) + floor })
 }
 
-// Round models storing m in d. The values are unchanged; the variances grow by those of
-// the rounding.
+// Round models storing m in dtype d. It returns m with the same values; the variance of the
+// rounding is added to each variance.
 func (m *Matrix) Round(d numeric.DType) *Matrix {
 	store := roundingTo(d)
 	out := zeros(m.Rows, m.Cols)
@@ -65,7 +66,7 @@ func (m *Matrix) Transpose() *Matrix {
 	return out
 }
 
-// Slice copies the rows × cols elements that begin at (row, col).
+// Slice returns a copy of the rows × cols elements of m that begin at (row, col).
 func (m *Matrix) Slice(row, col, rows, cols int) *Matrix {
 	require(0 <= row && 0 <= rows && row+rows <= m.Rows && 0 <= col && 0 <= cols && col+cols <= m.Cols,
 		"Slice of %d×%d at (%d, %d) from %v", rows, cols, row, col, m)
@@ -76,8 +77,8 @@ func (m *Matrix) Slice(row, col, rows, cols int) *Matrix {
 	return out
 }
 
-// Beside concatenates matrices with the same number of rows from left to right, such as
-// the heads of an attention or the columns of several ranks.
+// Beside concatenates matrices with the same number of rows from left to right. Examples
+// are the heads of an attention and the columns of several ranks.
 func Beside(ms ...*Matrix) *Matrix {
 	require(len(ms) > 0, "Beside of no matrices")
 	cols := 0
@@ -96,7 +97,8 @@ func Beside(ms ...*Matrix) *Matrix {
 	return out
 }
 
-// put copies cols elements of from, at (fromRow, fromCol), to (row, col).
+// put copies cols elements of one row from the matrix `from`, starting at (fromRow,
+// fromCol), to m, starting at (row, col). It copies values and variances.
 func (m *Matrix) put(row, col int, from *Matrix, fromRow, fromCol, cols int) {
 	to, at := row*m.Cols+col, fromRow*from.Cols+fromCol
 	copy(m.V[to:to+cols], from.V[at:])
@@ -111,7 +113,7 @@ func (m *Matrix) row(i int) (values, variances []float64) {
 // String returns the shape, such as "2×3".
 func (m *Matrix) String() string { return fmt.Sprintf("%d×%d", m.Rows, m.Cols) }
 
-// require panics with a message unless ok.
+// require panics with the given message unless ok is true.
 func require(ok bool, format string, args ...any) {
 	if !ok {
 		panic("dense: " + fmt.Sprintf(format, args...))

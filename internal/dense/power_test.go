@@ -7,10 +7,11 @@ import (
 	"github.com/kernbench/kernbench/numeric"
 )
 
-// TestPower checks how many elements reveal a mistake: almost every affected one, and in
-// bf16 four of five, because there a term is not much larger than the roundings of 8
-// parts. The machine multiplies 32×256 by 256×64 in 8 parts, adds a bias, and makes one
-// mistake. The addend of a skipped rank is sometimes so small that no check can find it.
+// TestPower checks that the tolerances reveal mistakes. The machine multiplies 32×256 by
+// 256×64 in 8 parts, adds a bias, and makes one mistake. Almost every element that the
+// mistake changes must be beyond its tolerance. In bf16, four of five must be, because a
+// term is not much larger than the roundings of 8 parts. If the part of one rank is
+// skipped, some of its elements are so small that no check can find them.
 func TestPower(t *testing.T) {
 	type operands struct{ x, w, bias tile }
 	layer := func(o operands, d numeric.DType, skip ...int) tile {
@@ -92,8 +93,8 @@ func TestPower(t *testing.T) {
 	}
 }
 
-// typical returns a matrix of numbers of either sign between 1/2 and 3/2, so that no term
-// is much smaller than the others.
+// typical returns a random matrix of numbers between 1/2 and 3/2 with random sign, so that
+// no term of a product is much smaller than the other terms.
 func typical(r *rand.Rand, rows, cols int, d numeric.DType) *Matrix {
 	values := make([]float64, rows*cols)
 	for i := range values {
@@ -105,7 +106,7 @@ func typical(r *rand.Rand, rows, cols int, d numeric.DType) *Matrix {
 	return New(rows, cols, values, d)
 }
 
-// TestEqualTerms shows a limit of the model. When all terms are the same number, all
+// TestEqualTerms checks a known limit of the model. When all terms are the same number, all
 // partial sums are rounded in the same direction, and errors add up. In f32 a correct
 // result is then off by 18 standard deviations, which is beyond its tolerance. In f16 the
 // rounding of the result is much larger than this error.

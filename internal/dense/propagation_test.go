@@ -7,9 +7,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestErrorsOfOperands checks by how much the variances of an operand increase those of
-// the result: by the sum of each variance times the squared derivative. The test computes
-// derivatives as differences.
+// TestErrorsOfOperands checks by how much the variances of an operand increase the
+// variances of the result. The increase must be the sum of each variance times the squared
+// derivative. The test computes derivatives as difference quotients.
 func TestErrorsOfOperands(t *testing.T) {
 	gain := exactMatrix([]float64{1, -2, 0.5, 3, 1})
 	other := exactMatrix([]float64{2, 3, -1, 0.25, 5})
@@ -58,8 +58,8 @@ func TestErrorsOfOperands(t *testing.T) {
 	}
 }
 
-// derivative returns the derivative of element o of the result with respect to element i
-// of x.
+// derivative returns the derivative of element o of f(x) with respect to element i of x, as
+// a difference quotient.
 func derivative(f func(*Matrix) *Matrix, x *Matrix, i, o int) float64 {
 	const h = 1e-5
 	at := func(v float64) float64 {
@@ -70,8 +70,8 @@ func derivative(f func(*Matrix) *Matrix, x *Matrix, i, o int) float64 {
 	return (at(x.V[i]+h) - at(x.V[i]-h)) / (2 * h)
 }
 
-// TestFlatPlaces checks that errors do not vanish at the minimum of GELU, where the
-// derivative is zero.
+// TestFlatPlaces checks that the variance of the operand still contributes to the result at
+// the minimum of GELU, where the derivative is zero.
 func TestFlatPlaces(t *testing.T) {
 	const minimum, sigma = -0.7524614220710162, 0.1
 	x := &Matrix{Rows: 1, Cols: 1, V: []float64{minimum}, Var: []float64{sigma * sigma}}

@@ -11,9 +11,9 @@ import (
 const NoMask = math.MaxInt32
 
 // Softmax computes exp(x)/Σ exp(x) over each row. Each step rounds to d. Row i sees the
-// columns up to and including i + offset; the other columns are exactly 0. offset is at
-// least 0: 0 for a square of scores of queries and keys at the same positions, NoMask for
-// all columns.
+// columns up to and including i + offset; the result is exactly 0 in the other columns.
+// offset is at least 0. It is 0 if queries and keys have the same positions, and NoMask if
+// every row sees all columns.
 func Softmax(x *Matrix, offset int, d numeric.DType) *Matrix {
 	require(offset >= 0, "Softmax of %v with offset %d: row 0 would see nothing", x, offset)
 	step := roundingTo(d)
@@ -43,7 +43,8 @@ type exponents struct {
 	sum, sumVar float64 // sumVar is only the part of the roundings of the sum
 }
 
-// exponentials computes exp(x - max(x)) of a row with its variances.
+// exponentials computes exp(x - max(x)) for a row x with variances xVar. Each step rounds
+// as given by step.
 func exponentials(x, xVar []float64, step rounding) exponents {
 	e := exponents{v: make([]float64, len(x)), variance: make([]float64, len(x))}
 	greatest := slices.Max(x)
@@ -58,10 +59,10 @@ func exponentials(x, xVar []float64, step rounding) exponents {
 	return e
 }
 
-// Attention computes softmax(scale · q·kᵀ)·v of one head. Scores and softmax are computed
-// in the dtype work. The probabilities are stored in d before they are multiplied by v. v
-// and the result have the dtype d. Row i of q sees the rows of k up to and including i +
-// offset, as in [Softmax].
+// Attention computes softmax(scale · q·kᵀ)·v of one attention head. Scores and softmax are
+// computed in the dtype work. The probabilities are stored in d before they are multiplied
+// by v. v and the result have the dtype d. Row i of q sees the rows of k up to and
+// including i + offset, as in [Softmax].
 func Attention(q, k, v *Matrix, scale float64, offset int, work, d numeric.DType) *Matrix {
 	scores := Scale(MatMul(q, k.Transpose(), 1, work), scale, work)
 	p := Softmax(scores, offset, work)
@@ -71,8 +72,8 @@ func Attention(q, k, v *Matrix, scale float64, offset int, work, d numeric.DType
 	return MatMul(p, v, 1, d)
 }
 
-// RMSNorm divides each row by the root of its mean square plus eps, and multiplies it by
-// gain, one row. Each step rounds to d.
+// RMSNorm divides each row x of the operand by √(mean(x²) + eps) and multiplies it by gain,
+// which is one row. Each step rounds to d.
 func RMSNorm(x, gain *Matrix, eps float64, d numeric.DType) *Matrix {
 	require(gain.Rows == 1 && gain.Cols == x.Cols, "RMSNorm of %v with gain of %v", x, gain)
 	out := zeros(x.Rows, x.Cols)
@@ -82,7 +83,8 @@ func RMSNorm(x, gain *Matrix, eps float64, d numeric.DType) *Matrix {
 	return out
 }
 
-// normaliseRow sets row i of out to x·gain/√(mean(x²) + eps), where x is row i of m.
+// normaliseRow sets row i of out to x·gain/√(mean(x²) + eps), where x is row i of m, with
+// its variances. Each step rounds as given by step.
 func (m *Matrix) normaliseRow(out *Matrix, i int, gain *Matrix, eps float64, step rounding) {
 	x, xVar := m.row(i)
 	count := float64(len(x))

@@ -12,13 +12,13 @@ import (
 	"github.com/kernbench/kernbench/numeric"
 )
 
-// exactMatrix returns a matrix of the given rows, without errors.
+// exactMatrix returns a matrix of the given rows. Its variances are zero.
 func exactMatrix(rows ...[]float64) *Matrix {
 	return New(len(rows), len(rows[0]), slices.Concat(rows...), f32)
 }
 
-// TestValues compares results with numbers that were computed by hand or by other
-// programs.
+// TestValues checks that each operation gives the values that were computed by hand or by
+// other programs.
 func TestValues(t *testing.T) {
 	m := exactMatrix([]float64{1, 2, 3}, []float64{4, 5, 6})
 	row := exactMatrix([]float64{10, 20, 30})
@@ -65,8 +65,8 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// TestVariances compares variances with numbers that were computed by hand, in units of
-// u²/3.
+// TestVariances checks that each operation gives the variances that were computed by hand.
+// They are in units of u²/3, where u is the unit roundoff.
 func TestVariances(t *testing.T) {
 	u16, u32 := 0x1p-22/3, 0x1p-48/3
 	one := exactMatrix([]float64{1, 2, 3})
@@ -101,7 +101,8 @@ func TestVariances(t *testing.T) {
 	}
 }
 
-// TestTolerances checks that a tolerance is 8 standard deviations plus the floor.
+// TestTolerances checks that the tolerance of an element is 8 standard deviations plus
+// floor.
 func TestTolerances(t *testing.T) {
 	m := &Matrix{Rows: 1, Cols: 2, V: []float64{1, 1}, Var: []float64{0, 0.25}}
 	if got, want := m.Tolerances(), []float64{0x1p-126, 4}; !slices.Equal(got, want) {
@@ -109,7 +110,7 @@ func TestTolerances(t *testing.T) {
 	}
 }
 
-// TestMatMulOfAnyShape compares products of random shapes with the textbook sum.
+// TestMatMulOfAnyShape checks that MatMul equals the textbook sum over k for random shapes.
 func TestMatMulOfAnyShape(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		parts := rapid.IntRange(1, 4).Draw(t, "parts")
@@ -137,7 +138,8 @@ func TestMatMulOfAnyShape(t *testing.T) {
 	})
 }
 
-// TestMisuse checks that operands that do not fit panic with a message that names them.
+// TestMisuse checks that operands whose shapes do not fit make the operation panic with a
+// message that names them.
 func TestMisuse(t *testing.T) {
 	a, b, row := zeros(2, 3), zeros(4, 5), zeros(1, 4)
 	for want, call := range map[string]func(){

@@ -8,8 +8,8 @@ import (
 	"github.com/kernbench/kernbench/oplog"
 )
 
-// vectorAdds returns a log in which all PEs repeatedly load two tiles of n elements, add
-// and scale them, and store the result.
+// vectorAdds returns an op log. In each round, every PE loads two tiles of n elements, adds
+// and scales them, and stores the result.
 func vectorAdds(pes, rounds int, n int32) *oplog.Log {
 	b := &builder{}
 	bytes := int64(n) * 2
@@ -33,7 +33,8 @@ func vectorAdds(pes, rounds int, n int32) *oplog.Log {
 	return &b.Log
 }
 
-// BenchmarkExec measures the cost of an operation in a log of small operations.
+// BenchmarkExec measures the time per operation when a log of many small operations is
+// executed.
 func BenchmarkExec(b *testing.B) {
 	log := vectorAdds(64, 300, 64)
 	for _, threads := range []int{1, 2} {
@@ -49,7 +50,8 @@ func BenchmarkExec(b *testing.B) {
 	}
 }
 
-// BenchmarkGemm measures a large product. With several threads it is divided by rows.
+// BenchmarkGemm measures a large matrix product. With several threads, each thread computes
+// a part of the rows.
 func BenchmarkGemm(b *testing.B) {
 	const n = 512
 	log := &builder{}

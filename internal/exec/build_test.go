@@ -26,12 +26,12 @@ func shape(dims ...int32) (s oplog.Shape) {
 	return s
 }
 
-// at returns an access to n contiguous bytes of hbm.
+// at returns an access to the n contiguous bytes of hbm that start at addr.
 func at(addr, n int64) []oplog.Access {
 	return []oplog.Access{{Space: hbm, Addr: addr, Rows: 1, RowBytes: n, Stride: n}}
 }
 
-// values returns elements as bytes.
+// values returns the given numbers as the bytes of elements of dtype d.
 func values(d numeric.DType, v ...float64) []byte {
 	b := make([]byte, len(v)*d.Size())
 	for i, x := range v {
@@ -40,10 +40,12 @@ func values(d numeric.DType, v ...float64) []byte {
 	return b
 }
 
-// builder builds logs by hand. Each operation takes effect at once.
+// builder builds op logs by hand. The effects of each operation follow it in the log
+// immediately.
 type builder struct{ oplog.Log }
 
-// op logs an operation of PE 0 and its effects.
+// op appends op as an operation of PE 0 to the log, followed by the given effects. It
+// returns the number of the operation.
 func (b *builder) op(op oplog.Op, effects ...oplog.Phase) oplog.ID {
 	id := b.Add(op)
 	for _, p := range effects {
@@ -52,13 +54,14 @@ func (b *builder) op(op oplog.Op, effects ...oplog.Phase) oplog.ID {
 	return id
 }
 
-// host logs that the host writes elements to hbm.
+// host appends a write of the host to the log: elements v of dtype d, to hbm at addr.
 func (b *builder) host(addr int64, d numeric.DType, v ...float64) {
 	data := values(d, v...)
 	b.op(oplog.Op{Kind: oplog.HostWrite, PE: -1, Launch: -1, Mem: at(addr, int64(len(data))), Data: data}, oplog.Write)
 }
 
-// tile logs a tile of elements: the host writes them and a kernel loads them.
+// tile appends a write of the host and a load by a kernel to the log. It returns the loaded
+// tile, with elements v, as an operand.
 func (b *builder) tile(d numeric.DType, s oplog.Shape, v ...float64) oplog.Operand {
 	const addr = 1 << 20
 	b.host(addr, d, v...)
@@ -72,7 +75,7 @@ func tile(id oplog.ID, d numeric.DType, s oplog.Shape) oplog.Operand {
 
 func num(v float64) oplog.Operand { return oplog.Operand{Scalar: v} }
 
-// read logs that the host reads n bytes of hbm.
+// read appends a read of n bytes of hbm by the host to the log and returns its number.
 func (b *builder) read(addr, n int64) oplog.ID {
 	return b.op(oplog.Op{Kind: oplog.HostRead, PE: -1, Launch: -1, Mem: at(addr, n)}, oplog.Read)
 }

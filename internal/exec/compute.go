@@ -26,7 +26,8 @@ type source struct {
 	data []byte // nil for a number
 }
 
-// fetch looks up the values of the operands of an operation.
+// fetch sets s.args to the operands of op, and then those of its epilogue, with their
+// values.
 func (s *scratch) fetch(e *Executor, op *oplog.Op) {
 	s.args = s.args[:0]
 	inputs := e.inputs[op.ID]
@@ -42,7 +43,8 @@ func (s *scratch) fetch(e *Executor, op *oplog.Op) {
 	}
 }
 
-// compute computes the units in [from, to) of an operation.
+// compute computes the units in [from, to) of an operation. Units are rows of products and
+// elements of other operations. An operation that cannot be divided is computed as a whole.
 func (s *scratch) compute(op *oplog.Op, from, to int) {
 	if len(s.dst) == 0 {
 		return
@@ -83,8 +85,9 @@ func (s *scratch) compute(op *oplog.Op, from, to int) {
 	}
 }
 
-// splitAtAxis returns the number of elements before an axis, along the axis and behind it.
-// A shape without axes counts as a row of one element.
+// splitAtAxis divides the extents of a shape at an axis. outer is the product of the
+// extents before the axis, n the extent of the axis, and inner the product of the extents
+// after it. A shape without axes counts as a row of one element.
 func splitAtAxis(s oplog.Shape, axis int) (outer, n, inner int) {
 	outer, n, inner = 1, 1, 1
 	for i, d := range s.Dim[:s.Rank] {
@@ -100,7 +103,8 @@ func splitAtAxis(s oplog.Shape, axis int) (outer, n, inner int) {
 	return outer, n, inner
 }
 
-// dot computes rows of a product into acc, plus the third operand if there is one.
+// dot computes the rows in [from, to) of a matrix product into acc. If op has a third
+// operand, it is added to the product.
 func (s *scratch) dot(op *oplog.Op, acc []byte, from, to int) {
 	d, size := op.Args[0].DType, op.Args[0].DType.Size()
 	k, n := int(op.Args[0].Shape.Dim[1]), int(op.Shape.Dim[1])
@@ -112,7 +116,8 @@ func (s *scratch) dot(op *oplog.Op, acc []byte, from, to int) {
 	numeric.Dot(d, acc, s.args[0].data[from*k*size:to*k*size], s.args[1].data, to-from, k, n)
 }
 
-// transpose exchanges rows and columns of elements of size bytes.
+// transpose writes the transpose of the rows × cols matrix src to dst. An element has size
+// bytes.
 func transpose(dst, src []byte, rows, cols, size int) {
 	le := binary.LittleEndian
 	for i := range rows {
@@ -132,8 +137,8 @@ func transpose(dst, src []byte, rows, cols, size int) {
 	}
 }
 
-// ensureLen returns a slice of n bytes with undefined contents. It reuses b if b has the
-// capacity.
+// ensureLen returns a slice of n bytes with undefined contents. It reuses b if the capacity
+// of b is large enough.
 func ensureLen(b []byte, n int) []byte {
 	if cap(b) < n {
 		return make([]byte, n)
@@ -148,9 +153,9 @@ const (
 	stripElements = 16 * block
 )
 
-// composite computes the units in [from, to) of a composite, rows of a product or elements
-// of a stream, in the dtype of the accumulators. It applies the epilogue and rounds once
-// to the dtype of the result.
+// composite computes the units in [from, to) of a composite: rows of a product, or elements
+// of a stream. It computes in the dtype of the accumulators, applies the epilogue, and
+// rounds once to the dtype of the result.
 func (s *scratch) composite(op *oplog.Op, from, to int) {
 	strip, elems := stripElements, 1 // elems is the number of elements of a unit
 	if op.Kind == oplog.Gemm {
@@ -180,7 +185,8 @@ func (s *scratch) composite(op *oplog.Op, from, to int) {
 	}
 }
 
-// accumulate computes the units in [from, to) of a composite before its epilogue.
+// accumulate computes the units in [from, to) of a composite, rows or elements, into acc.
+// It does not apply the epilogue.
 func (s *scratch) accumulate(op *oplog.Op, acc []byte, from, to int) {
 	switch op.Kind {
 	case oplog.Gemm:
@@ -197,7 +203,8 @@ func (s *scratch) accumulate(op *oplog.Op, acc []byte, from, to int) {
 	}
 }
 
-// accType returns the dtype in which the epilogue of a composite computes.
+// accType returns the dtype of the accumulators of a composite, in which its epilogue
+// computes.
 func accType(op *oplog.Op) numeric.DType {
 	if op.Kind == oplog.Gemm {
 		return numeric.DotType(op.Args[0].DType)

@@ -11,8 +11,8 @@ import (
 	"github.com/kernbench/kernbench/oplog"
 )
 
-// TestDamagedLogs checks that a damaged log gives an error or counts as a different log,
-// and never panics.
+// TestDamagedLogs checks that Replay and Races never panic on a log with random damage.
+// They may return an error, or treat the damaged log as another valid log.
 func TestDamagedLogs(t *testing.T) {
 	failed := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -33,7 +33,7 @@ func TestDamagedLogs(t *testing.T) {
 	}
 }
 
-// damage changes an operation or an effect at random.
+// damage changes one random field of a random operation or effect of the log.
 func damage(r *rand.Rand, log *oplog.Log) {
 	op := &log.Ops[r.IntN(len(log.Ops))]
 	number := func() int32 { return []int32{-1, 0, 1, 2, 3, 7, math.MaxInt32}[r.IntN(7)] }

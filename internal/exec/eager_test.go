@@ -8,7 +8,8 @@ import (
 	"github.com/kernbench/kernbench/oplog"
 )
 
-// TestEager computes operations with every sort of operand, one after another.
+// TestEager checks that Eager.Compute returns the expected values for operations with every
+// kind of operand, one after another.
 func TestEager(t *testing.T) {
 	encode := func(v ...float64) []byte { return values(f32, v...) }
 	given := func(dims ...int32) oplog.Operand { return tile(1, f32, shape(dims...)) }

@@ -5,8 +5,9 @@ import (
 	"github.com/kernbench/kernbench/oplog"
 )
 
-// apply reads or writes the memory of an operation. The caller holds the lock; apply
-// releases it while bytes move, which is safe because only this goroutine accesses memory.
+// apply applies an effect: it reads or writes the memory of its operation. The caller holds
+// the lock. apply releases the lock while bytes move, which is safe because only this
+// goroutine accesses memory.
 func (e *Executor) apply(effect oplog.Effect) error {
 	id := effect.Op
 	if id < 1 || int(id) > len(e.nodes) {
@@ -23,7 +24,8 @@ func (e *Executor) apply(effect oplog.Effect) error {
 	return e.write(e.log.Op(id))
 }
 
-// read applies the read effect of an operation.
+// read applies the read effect of op: it copies memory into the value of op, or into its
+// operands that are in memory.
 func (e *Executor) read(op *oplog.Op) error {
 	switch op.Kind {
 	case oplog.Load, oplog.Get:
@@ -59,7 +61,7 @@ func (e *Executor) read(op *oplog.Op) error {
 	return nil
 }
 
-// readInputs reads the operands of a composite that are in memory.
+// readInputs reads the values of those operands of a composite that are in memory.
 func (e *Executor) readInputs(op *oplog.Op) error {
 	var inputs []*value
 	for o := range operands(op) {
@@ -79,7 +81,8 @@ func (e *Executor) readInputs(op *oplog.Op) error {
 	return nil
 }
 
-// write applies the write effect of an operation.
+// write applies the write effect of op: it copies the value of op, or of its operand, to
+// memory.
 func (e *Executor) write(op *oplog.Op) error {
 	switch op.Kind {
 	case oplog.Store, oplog.Put:
@@ -99,7 +102,8 @@ func (e *Executor) write(op *oplog.Op) error {
 	return e.fail(op.ID, "a %v writes no memory, but the log says that it did", op.Kind)
 }
 
-// store waits for the value of operation from and writes it to the memory of op.
+// store waits until the value of the operation `from` exists and writes it to the memory of
+// op.
 func (e *Executor) store(op *oplog.Op, from oplog.ID) error {
 	if err := e.await(from); err != nil {
 		return err

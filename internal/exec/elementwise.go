@@ -9,8 +9,9 @@ import (
 // A block stays in the processor cache.
 const block = 2048
 
-// mathType returns the dtype in which Math and Stream compute: that of the operands that
-// have a shape (except the condition of Where), or else that of the result.
+// mathType returns the dtype in which a Math or Stream operation computes. It is the dtype
+// of the operands that have a shape, not counting the condition of Where. If no operand has
+// a shape, it is the dtype of the result.
 func mathType(op *oplog.Op) numeric.DType {
 	if op.Kind == oplog.Math && !op.Math.IsComparison() {
 		return op.DType
@@ -29,9 +30,9 @@ func mathType(op *oplog.Op) numeric.DType {
 
 func isNumber(o *oplog.Operand) bool { return o.From == 0 && len(o.Mem) == 0 && o.Shape.Rank == 0 }
 
-// elementwise computes the elements in [from, to) of an operation. Operands are broadcast
-// to shape, and converted to dtype d where they have another one. A source without an
-// operand is dst itself.
+// elementwise applies math to the elements in [from, to) of a result with the given shape,
+// and writes them to dst. Operands are broadcast to shape and converted to dtype d if their
+// dtype differs. An element of args without an operand stands for dst itself.
 func (s *scratch) elementwise(math numeric.Op, d numeric.DType, dst []byte, shape oplog.Shape, from, to int, args []source) {
 	if from == to {
 		return
@@ -53,7 +54,9 @@ func (s *scratch) elementwise(math numeric.Op, d numeric.DType, dst []byte, shap
 	}
 }
 
-// take sets in[i] to n elements of an operand, from element at on.
+// take sets s.in[i] to n elements of operand arg, starting at element number `at` of the
+// result. The operand is broadcast to shape, which has elems elements, and converted to
+// dtype d.
 func (s *scratch) take(i int, arg *source, d numeric.DType, shape oplog.Shape, elems, at, n int) {
 	size := d.Size()
 	own := arg.Operand.DType
@@ -78,7 +81,8 @@ func (s *scratch) take(i int, arg *source, d numeric.DType, shape oplog.Shape, e
 	}
 }
 
-// constant fills cast[i] with n copies of an operand that is a number or one element.
+// constant fills s.cast[i] with n copies of the operand arg, converted to dtype d. arg is a
+// number or has one element.
 func (s *scratch) constant(i int, arg *source, d numeric.DType, n int) {
 	s.filled[i] = true
 	s.cast[i] = ensureLen(s.cast[i], n*d.Size())
@@ -97,7 +101,7 @@ func fillWith(dst []byte, d numeric.DType, v float64) {
 	fill(dst, dst[:d.Size()])
 }
 
-// fill fills dst with copies of an element, which may be the first of dst.
+// fill fills dst with copies of element. element may be the beginning of dst itself.
 func fill(dst, element []byte) {
 	n := copy(dst, element)
 	for n < len(dst) {
@@ -105,8 +109,10 @@ func fill(dst, element []byte) {
 	}
 }
 
-// expand copies elements of src, from element at on, to dst. src has shape from and is
-// broadcast to shape: repeated along the axes that from lacks or in which it has extent 1.
+// expand fills dst with consecutive elements of src after broadcasting, starting at element
+// number `at` of the broadcast result. src has the shape `from`. Broadcasting repeats it to
+// shape along the axes that `from` lacks or in which it has extent 1. An element has size
+// bytes.
 func expand(dst, src []byte, size int, from, shape oplog.Shape, at int) {
 	if len(dst) == 0 {
 		return

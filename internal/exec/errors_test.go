@@ -143,8 +143,8 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestEffectOfNothing checks the error for an effect of an operation that is not in the
-// log.
+// TestEffectOfNothing checks the error for an effect that refers to an operation that is
+// not in the log.
 func TestEffectOfNothing(t *testing.T) {
 	b := &builder{}
 	b.Effect(3, oplog.Read)

@@ -50,8 +50,8 @@ type Executor struct {
 	walkScratch scratch   // for the goroutine that walks over the effects
 }
 
-// New returns an executor at the start of a log. mem returns the memory of a space.
-// threads is the number of goroutines that may compute at a time.
+// New returns an executor at the start of the log. mem returns the memory that holds the
+// bytes of a space. threads is the number of goroutines that may compute at a time.
 func New(log *oplog.Log, mem func(oplog.Space) *memory.Store, threads int) *Executor {
 	e := &Executor{
 		log: log, mem: mem, threads: max(1, threads), grain: defaultGrain, keepTiles: true,
@@ -65,9 +65,9 @@ func New(log *oplog.Log, mem func(oplog.Space) *memory.Store, threads int) *Exec
 	return e
 }
 
-// Flush applies all effects that were logged since the last call and computes every value
-// that can be computed now. After an error the executor does not continue, and Flush
-// returns the same error again.
+// Flush applies all effects that were logged since the last call, and computes every value
+// that can be computed now. After an error the executor does nothing more, and every later
+// call of Flush returns the same error.
 func (e *Executor) Flush() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -79,14 +79,16 @@ func (e *Executor) Flush() error {
 // effectsPerPoll is the number of effects that are applied between two calls of Poll.
 const effectsPerPoll = 1 << 10
 
-// poll calls Poll and records its error, unless an error has occurred before.
+// poll calls Poll. If Poll returns an error and no error has occurred before, it records
+// the error.
 func (e *Executor) poll() {
 	if e.Poll != nil && e.err == nil {
 		e.err = e.Poll()
 	}
 }
 
-// flush applies all effects and makes all operations ready whose operands exist.
+// flush applies all effects that were logged since the last call, and makes all operations
+// whose operands exist ready to be computed.
 func (e *Executor) flush() {
 	e.registerOps()
 	e.matchReceives()
@@ -110,7 +112,7 @@ func (e *Executor) flush() {
 	e.activate(oplog.ID(len(e.log.Ops)))
 }
 
-// Value returns the bytes of the tile that an operation produces, and computes it first if
+// Value returns the bytes of the tile that operation id produces. It computes them first if
 // necessary. The bytes belong to the executor and are valid until the next call.
 func (e *Executor) Value(id oplog.ID) ([]byte, error) {
 	if err := e.Flush(); err != nil {
@@ -133,8 +135,8 @@ func (e *Executor) Value(id oplog.ID) ([]byte, error) {
 	return nil, e.unavailable(id)
 }
 
-// Result returns the bytes that a host read has read, or nil if the read has not happened.
-// The bytes are valid until Forget.
+// Result returns the bytes that the host read with operation id, or nil if that read has
+// not happened yet. The bytes are valid until Forget.
 func (e *Executor) Result(id oplog.ID) []byte {
 	if int(id) > len(e.nodes) || e.node(id).value == nil {
 		return nil
@@ -142,8 +144,9 @@ func (e *Executor) Result(id oplog.ID) []byte {
 	return e.node(id).value.bytes
 }
 
-// Forget declares that only operations that are already logged will use the value of id:
-// its tile has left TCM, or the host has its Result.
+// Forget declares that no operation logged from now on will use the value of operation id,
+// because its tile has left TCM or the host has its Result. The value is kept only until
+// the operations that are already logged have used it.
 func (e *Executor) Forget(id oplog.ID) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -154,7 +157,7 @@ func (e *Executor) Forget(id oplog.ID) {
 	e.drop(id)
 }
 
-// End forgets all tiles of a launch that has ended.
+// End calls Forget for all tiles of a launch that has ended.
 func (e *Executor) End(launch int32) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -168,7 +171,7 @@ func (e *Executor) End(launch int32) {
 	delete(e.launchTiles, launch)
 }
 
-// fail returns an error that names an operation.
+// fail returns an error with the given text that names operation id.
 func (e *Executor) fail(id oplog.ID, format string, args ...any) error {
 	return fmt.Errorf("%s: %w", e.log.Describe(id), fmt.Errorf(format, args...))
 }
@@ -178,11 +181,12 @@ func (e *Executor) fail(id oplog.ID, format string, args ...any) error {
 // for use by one goroutine.
 type Eager struct{ scratch scratch }
 
-// Compute computes the value of an operation of the engines, Full to Gemm and Stream, into
-// dst. data holds the bytes of each operand, followed by those of the operands of the
-// epilogue; the entry of a number is nil. An operand that is not a number must have a
-// From, with any ID. The caller checks shapes and dtypes. For a Reshape, whose value is
-// that of its operand, Compute leaves dst unchanged.
+// Compute computes the value of op into dst. op must be an operation of the engines: one of
+// the kinds from Full to Gemm, or Stream. data holds the bytes of each operand, followed by
+// those of the operands of the epilogue; the entry of an operand that is a number is nil.
+// An operand that is not a number must have a From, with any ID. The caller must have
+// checked shapes and dtypes. A Reshape has the same value as its operand, so Compute leaves
+// dst unchanged.
 func (e *Eager) Compute(op *oplog.Op, dst []byte, data [][]byte) {
 	s := &e.scratch
 	s.dst, s.args = dst, s.args[:0]

@@ -12,16 +12,16 @@ import (
 	"github.com/kernbench/kernbench/oplog"
 )
 
-// newFineGrained returns an executor that starts a goroutine for the smallest amount of
-// work, so that short logs use threads as long ones do.
+// newFineGrained returns an executor that starts another goroutine even for the smallest
+// amount of work. Short logs then use several threads as long logs do.
 func newFineGrained(log *oplog.Log, threads int) *Executor {
 	e := New(log, newMemories(), threads)
 	e.grain = 1
 	return e
 }
 
-// TestRandomLogs checks that the executor agrees with the reference, with any number of
-// threads, and that a replay of the log from a file does, too.
+// TestRandomLogs checks that the executor computes the same values as the reference for
+// random logs and any number of threads. A replay of the log from a file must agree, too.
 func TestRandomLogs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		log := randomLog(t)
@@ -51,7 +51,8 @@ func TestRandomLogs(t *testing.T) {
 	})
 }
 
-// replayFile writes a log to a file, reads it and replays it.
+// replayFile writes the log to a file, reads the file and replays it. It checks that all
+// reads of the host match.
 func replayFile(t *rapid.T, log *oplog.Log) {
 	var file bytes.Buffer
 	if err := oplog.Encode(&file, oplog.Header{Tool: "test"}, log); err != nil {
@@ -67,8 +68,8 @@ func replayFile(t *rapid.T, log *oplog.Log) {
 	}
 }
 
-// TestIncremental checks that a log that is flushed while it grows, and whose tiles are
-// forgotten after their last use, gives the same values as the whole log at once.
+// TestIncremental flushes a log while it grows and forgets each tile after its last use. It
+// checks that the values are the same as when the whole log is executed at once.
 func TestIncremental(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		whole := randomLog(t)
@@ -130,8 +131,8 @@ func TestIncremental(t *testing.T) {
 	})
 }
 
-// canApply reports whether all operations that an effect depends on are among the first n
-// of a log.
+// canApply reports whether all operations that the effect depends on, directly or
+// indirectly, are among the first n operations of the log `whole`.
 func (e *Executor) canApply(effect oplog.Effect, whole *oplog.Log, n int) bool {
 	work := []oplog.ID{effect.Op}
 	for len(work) > 0 {
@@ -149,8 +150,8 @@ func (e *Executor) canApply(effect oplog.Effect, whole *oplog.Log, n int) bool {
 	return true
 }
 
-// TestLargeOperationsInParts checks that dividing operations into parts does not change a
-// bit.
+// TestLargeOperationsInParts checks that large operations give exactly the same bits when
+// they are divided into parts for several threads.
 func TestLargeOperationsInParts(t *testing.T) {
 	const m, k, n, out = 300, 70, 130, 1 << 20
 	noise := rand.New(rand.NewPCG(1, 2))
@@ -208,8 +209,8 @@ func TestLargeOperationsInParts(t *testing.T) {
 	}
 }
 
-// TestLongChains checks that long chains of dependent operations do not overflow the
-// stack, and that the cost of each operation does not grow with the chain.
+// TestLongChains checks that long chains of dependent operations do not overflow the stack,
+// and that the time per operation does not grow with the length of the chain.
 func TestLongChains(t *testing.T) {
 	one := oplog.Op{Kind: oplog.Full, DType: i32, Shape: shape(1, 1), Fill: 1}
 	chains := map[string]struct {

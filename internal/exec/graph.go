@@ -30,8 +30,8 @@ const none = -1
 
 func (e *Executor) node(id oplog.ID) *node { return &e.nodes[id-1] }
 
-// hasValue reports which kinds of operations have a value. Its length covers invalid
-// kinds, too.
+// hasValue has an element for each kind of operation that says whether operations of the
+// kind have a value. Its length covers invalid kinds, too.
 var hasValue = [math.MaxUint8 + 1]bool{
 	oplog.Load: true, oplog.Get: true, oplog.HostRead: true, oplog.Send: true, oplog.Recv: true,
 	oplog.Full: true, oplog.Arange: true, oplog.Math: true, oplog.Reduce: true, oplog.Softmax: true, oplog.Dot: true,
@@ -39,7 +39,8 @@ var hasValue = [math.MaxUint8 + 1]bool{
 	oplog.Gemm: true, oplog.Stream: true, oplog.ReducePeers: true,
 }
 
-// operands iterates over the operands of an operation and then those of its epilogue.
+// operands returns an iterator over the operands of op, followed by the operands of its
+// epilogue.
 func operands(op *oplog.Op) iter.Seq[*oplog.Operand] {
 	return func(yield func(*oplog.Operand) bool) {
 		for i := range op.Args {
@@ -57,12 +58,13 @@ func operands(op *oplog.Op) iter.Seq[*oplog.Operand] {
 	}
 }
 
-// usesOperands reports whether operations of a kind use the values of their operands. The
-// operands of signals and waits are only causes.
+// usesOperands reports whether operations of kind k use the values of their operands. For
+// signals and waits, the operands only name the operations that they wait for.
 func usesOperands(k oplog.Kind) bool { return hasValue[k] || k == oplog.Store || k == oplog.Put }
 
-// registerOps adds a node for every newly logged operation and counts the uses of its
-// operands, so that values are kept until they have been used.
+// registerOps adds a node for every operation that has been logged since the last call. It
+// counts how often each value is used as an operand, so that the value is kept until all
+// uses have ended.
 func (e *Executor) registerOps() {
 	if e.err != nil {
 		return
@@ -77,7 +79,8 @@ func (e *Executor) registerOps() {
 	}
 }
 
-// matchReceives calls countUses for the receives whose send was unknown.
+// matchReceives finds the receives whose send was unknown and has become known, and calls
+// countUses for them.
 func (e *Executor) matchReceives() {
 	unsent := e.unsent
 	e.unsent = unsent[:0]
@@ -89,8 +92,9 @@ func (e *Executor) matchReceives() {
 	}
 }
 
-// hold decides what keeps the value of an operation in addition to its uses by other
-// operations.
+// hold determines what keeps the value of operation id, in addition to the operations that
+// use it as an operand. The value of a send is kept until it is received, and a value to
+// write until it is written. A tile is kept until Forget or End.
 func (e *Executor) hold(id oplog.ID) {
 	op, n := e.log.Op(id), e.node(id)
 	switch {
@@ -106,8 +110,8 @@ func (e *Executor) hold(id oplog.ID) {
 	}
 }
 
-// countUses counts an operation as a use of its operands. A receive whose send has just
-// become known then waits for the send.
+// countUses counts operation id as a user of each of its operands. If the operation is a
+// receive whose send has just become known, it now waits for the value of the send.
 func (e *Executor) countUses(id oplog.ID) {
 	op := e.log.Op(id)
 	if !usesOperands(op.Kind) {
@@ -136,7 +140,8 @@ func (e *Executor) countUses(id oplog.ID) {
 	}
 }
 
-// activate allows the operations up to id to be computed once their operands exist.
+// activate allows all operations up to number id to be computed as soon as their operands
+// exist.
 func (e *Executor) activate(id oplog.ID) {
 	for ; e.active < min(int(id), len(e.nodes)) && e.err == nil; e.active++ {
 		op := &e.log.Ops[e.active]
@@ -163,7 +168,8 @@ func (e *Executor) activate(id oplog.ID) {
 	}
 }
 
-// readsMemory reports whether an operation waits for its read effect.
+// readsMemory reports whether op can be computed only after its read effect has been
+// applied.
 func readsMemory(op *oplog.Op) bool {
 	switch op.Kind {
 	case oplog.Load, oplog.Get, oplog.HostRead:
@@ -178,7 +184,8 @@ func readsMemory(op *oplog.Op) bool {
 	return false
 }
 
-// link makes operation id wait for operation from, unless from is done.
+// link makes operation id wait for the value of the operation `from`, unless that value
+// exists already.
 func (e *Executor) link(id, from oplog.ID) {
 	f := e.node(from)
 	if f.done {
@@ -196,8 +203,8 @@ func (e *Executor) link(id, from oplog.ID) {
 	f.out = i
 }
 
-// deliverOperand counts one operand of an operation as available. With the last one, the
-// operation starts.
+// deliverOperand records that one more operand of operation id has its value. When all
+// operands have their values, the operation becomes ready to be computed.
 func (e *Executor) deliverOperand(id oplog.ID) {
 	n := e.node(id)
 	if n.waiting--; n.waiting > 0 {
@@ -219,9 +226,10 @@ func (e *Executor) deliverOperand(id oplog.ID) {
 	}
 }
 
-// finish sets the value of an operation and delivers it to the operations that wait for
-// it. Operations that finish as a result are queued by the nested call and processed by
-// the outer one, because chains of operations can be too long for recursion.
+// finish sets the value of operation id to v and delivers it to the operations that wait
+// for it. Some of these operations finish at once, which calls finish again. The nested
+// call only queues the operation, and the outer call processes it, because chains of
+// operations can be too long for recursion.
 func (e *Executor) finish(id oplog.ID, v *value) {
 	n := e.node(id)
 	n.value, n.done = v, true
@@ -243,13 +251,15 @@ func (e *Executor) finish(id oplog.ID, v *value) {
 	e.finished = e.finished[:0]
 }
 
-// endUse counts one use of a value as over.
+// endUse records that one of the operations that use the value of operation id no longer
+// needs it.
 func (e *Executor) endUse(id oplog.ID) {
 	e.node(id).uses--
 	e.drop(id)
 }
 
-// drop releases a value that is no longer needed.
+// drop releases the value of operation id if no operation, kernel, queue or host needs it
+// any longer.
 func (e *Executor) drop(id oplog.ID) {
 	n := e.node(id)
 	if n.value == nil || !n.done || n.held || n.uses > 0 {
@@ -259,8 +269,8 @@ func (e *Executor) drop(id oplog.ID) {
 	n.value = nil
 }
 
-// unavailable returns the error for a value that does not exist yet. The error names the
-// operation that must happen first.
+// unavailable returns an error that says that the value of operation id does not exist yet.
+// The error names the operation that must happen first.
 func (e *Executor) unavailable(id oplog.ID) error {
 	const wait = "let the simulation continue until it has"
 	at, steps := id, 0
@@ -281,7 +291,8 @@ func (e *Executor) unavailable(id oplog.ID) error {
 	return e.fail(id, "its value does not exist: %s has not happened; %s", read, wait)
 }
 
-// missing returns an operand of an operation that has no value yet, or 0.
+// missing returns an operand of operation id that has no value yet, or 0 if all operands
+// have values.
 func (e *Executor) missing(id oplog.ID) oplog.ID {
 	for o := range operands(e.log.Op(id)) {
 		if o.From > 0 && !e.node(o.From).done {

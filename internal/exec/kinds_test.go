@@ -12,7 +12,7 @@ import (
 
 var inf = math.Inf(1)
 
-// TestTiles checks the value of each kind of operation for known operands.
+// TestTiles checks that each kind of operation gives the expected tile for known operands.
 func TestTiles(t *testing.T) {
 	const op = oplog.Math
 	tests := []struct {
@@ -131,7 +131,7 @@ func elements(d numeric.DType, b []byte) (v []float64) {
 	return v
 }
 
-// TestMemory checks what operations leave in memory.
+// TestMemory checks that operations that write memory leave the expected bytes there.
 func TestMemory(t *testing.T) {
 	// A matrix of 3 by 4 numbers, 0 to 11, at 0; results at 256.
 	rows := func(addr, n, bytes int64) []oplog.Access {

@@ -7,7 +7,7 @@ import (
 	"github.com/kernbench/kernbench/oplog"
 )
 
-// newFlushed returns an executor that has executed everything that is logged.
+// newFlushed returns an executor that has executed all operations of the builder's log.
 func newFlushed(t *testing.T, b *builder) *Executor {
 	t.Helper()
 	e := New(&b.Log, newMemories(), 2)
@@ -30,7 +30,7 @@ func wantValue(t *testing.T, e *Executor, id oplog.ID, want ...float64) {
 	}
 }
 
-// wantGone checks that the value of an operation no longer exists.
+// wantGone checks that the value of operation id no longer exists.
 func wantGone(t *testing.T, e *Executor, id oplog.ID) {
 	t.Helper()
 	want := e.log.Describe(id) + ": its value is no longer there: ask before the tile is freed and its kernel ends"
@@ -40,7 +40,7 @@ func wantGone(t *testing.T, e *Executor, id oplog.ID) {
 }
 
 // TestForget checks that a forgotten value exists as long as operations that were logged
-// before need it, and no longer.
+// before need it, and is released after that.
 func TestForget(t *testing.T) {
 	b := &builder{}
 	x := b.tile(f32, shape(2), 1, 2)
@@ -72,7 +72,7 @@ func TestForget(t *testing.T) {
 	}
 }
 
-// TestEnd checks that the end of a launch removes its tiles, but neither messages nor the
+// TestEnd checks that End releases the tiles of its launch, but neither messages nor the
 // tiles of other launches.
 func TestEnd(t *testing.T) {
 	b := &builder{}
@@ -116,7 +116,8 @@ func TestValueErrors(t *testing.T) {
 	}
 }
 
-// TestBuffersAreReused checks that memory is bounded by the values that exist at a time.
+// TestBuffersAreReused checks that the host memory of the executor is bounded by the values
+// that exist at the same time, because buffers are reused.
 func TestBuffersAreReused(t *testing.T) {
 	const pes = 4
 	e := New(vectorAdds(pes, 500, 64), newMemories(), 1)
@@ -134,7 +135,8 @@ func TestBuffersAreReused(t *testing.T) {
 	}
 }
 
-// TestScratchTakesNoPages checks that zeroing scratch memory allocates no pages.
+// TestScratchTakesNoPages checks that zeroing a new scratch buffer allocates no pages of
+// host memory.
 func TestScratchTakesNoPages(t *testing.T) {
 	b := &builder{}
 	b.op(oplog.Op{Kind: oplog.Scratch, Mem: at(0, 1<<40)}, oplog.Write)
@@ -146,8 +148,8 @@ func TestScratchTakesNoPages(t *testing.T) {
 	}
 }
 
-// TestReplayCompares checks that a replay finds a read whose bytes differ from the
-// recorded digest, and counts a read without a digest.
+// TestReplayCompares checks that a replay reports a read of the host whose bytes do not
+// match the recorded digest. A read without a digest must be counted as Unknown.
 func TestReplayCompares(t *testing.T) {
 	b := &builder{}
 	b.host(0, f32, 1, 2, 3)

@@ -7,9 +7,9 @@ import (
 	"github.com/kernbench/kernbench/oplog"
 )
 
-// epoch is a sequence of actions of a component, of which another component knows either
-// all or none. Each PE is a component. In addition, each PE has as many components as it
-// has composites and receives in flight at a time.
+// epoch identifies a sequence of actions of a component; another component knows either all
+// or none of these actions. Each PE is a component. In addition, each PE has one component
+// for each composite and receive that it has in flight at the same time.
 type epoch struct {
 	component int32
 	number    uint32 // from 1
@@ -19,12 +19,12 @@ type epoch struct {
 // happened.
 type clock []uint32
 
-// knows reports whether an epoch is known to have happened.
+// knows reports whether epoch e is known to have happened.
 func (c *clock) knows(e epoch) bool {
 	return int(e.component) < len(*c) && (*c)[e.component] >= e.number
 }
 
-// learn adds an epoch, with all earlier ones of its component, to what is known.
+// learn records that epoch e, and all earlier epochs of its component, have happened.
 func (c *clock) learn(e epoch) {
 	if short := int(e.component) + 1 - len(*c); short > 0 {
 		*c = append(*c, make([]uint32, short)...)
@@ -32,7 +32,7 @@ func (c *clock) learn(e epoch) {
 	(*c)[e.component] = max((*c)[e.component], e.number)
 }
 
-// join adds everything that d knows.
+// join adds everything that the vector clock d knows to c.
 func (c *clock) join(d clock) {
 	for i, n := range d {
 		if n > 0 {
@@ -106,7 +106,9 @@ func newOrder(log *oplog.Log) *order {
 	return o
 }
 
-// scan checks the log and records which operations are waited for.
+// scan checks the references and memory accesses of all operations. It also records which
+// operations are named by a Wait, and how many operations wait for each send, notification
+// and TaskEnd.
 func (o *order) scan() error {
 	for i := range o.log.Ops {
 		op := &o.log.Ops[i]
@@ -135,7 +137,8 @@ func (o *order) scan() error {
 	return nil
 }
 
-// checkAccessSize checks that an operation accesses no more memory than a value may have.
+// checkAccessSize returns an error if the accesses of an operation have more bytes in total
+// than a value may have.
 func checkAccessSize(mem []oplog.Access) error {
 	n, err := memBytes(mem)
 	if err == nil && n > maxBytes {
@@ -145,8 +148,8 @@ func checkAccessSize(mem []oplog.Access) error {
 }
 
 // barrier orders everything before the current operation before everything after it. It
-// starts a round and drops the state of the last one, except receives whose sends have not
-// been issued.
+// starts a new round and drops the state of the previous round, except receives whose sends
+// have not been issued.
 func (o *order) barrier() {
 	o.round++
 	o.roundStart = o.now
@@ -156,8 +159,8 @@ func (o *order) barrier() {
 	o.pages = map[pageKey]*page{}
 }
 
-// thread returns the state of a PE. If the PE has done nothing in this round, thread
-// resets the state.
+// thread returns the state of the given PE. A round is the part of the log between two
+// barriers; the first call for a PE in a round resets the state of the PE.
 func (o *order) thread(pe int32) *thread {
 	t := o.threads[pe]
 	if t == nil {
@@ -176,14 +179,15 @@ func (o *order) thread(pe int32) *thread {
 	return t
 }
 
-// newComponent returns the first epoch of a new component.
+// newComponent adds a component, which stands for a PE or an operation in flight, and
+// returns its first epoch.
 func (o *order) newComponent() epoch {
 	o.components++
 	return epoch{o.components - 1, 1}
 }
 
-// resolved reports whether everything that an operation waits for was issued no later than
-// operation by.
+// resolved reports whether everything that operation k waits for was issued at or before
+// the operation `by`.
 func (k *asyncOp) resolved(by oplog.ID) bool {
 	for i := range k.from {
 		if k.from[i].From > by {
@@ -193,8 +197,9 @@ func (k *asyncOp) resolved(by oplog.ID) bool {
 	return true
 }
 
-// release stamps a send, a notification or a TaskEnd, and begins an epoch that the stamp
-// does not cover.
+// release records what the PE knows at operation id, which is a send, a notification or a
+// TaskEnd, as the stamp of the operation. It then begins a new epoch of the PE, because the
+// stamp does not cover what the PE does later.
 func (o *order) release(t *thread, id oplog.ID) {
 	if o.waiters[id-1] == 0 {
 		return
@@ -206,14 +211,15 @@ func (o *order) release(t *thread, id oplog.ID) {
 	t.advance()
 }
 
-// advance begins a new epoch of the PE, which no other component knows.
+// advance begins a new epoch of the PE, of which no other component knows yet.
 func (t *thread) advance() {
 	t.own.number++
 	t.clock.learn(t.own)
 }
 
-// acquire adds to a clock what was known at a stamp. A clock that contains the epoch of a
-// stamp contains the rest of the stamp, too.
+// acquire adds to c everything that the PE of operation id knew at the stamp of that
+// operation. If c already knows the epoch of the stamp, it knows the rest of the stamp,
+// too.
 func (o *order) acquire(c *clock, id oplog.ID) {
 	s, ok := o.stamps[id]
 	if !ok { // stamped before this round
@@ -225,7 +231,8 @@ func (o *order) acquire(c *clock, id oplog.ID) {
 	}
 }
 
-// finish orders a PE after the end of an operation that it has started.
+// finish records that a PE has waited for the end of its operation k: everything that the
+// PE does later comes after k and after everything that k waited for.
 func (o *order) finish(t *thread, k *asyncOp) {
 	for i := range k.from {
 		if from := k.from[i].From; from > 0 {
@@ -244,7 +251,8 @@ func (o *order) finish(t *thread, k *asyncOp) {
 	t.inFlight = slices.DeleteFunc(t.inFlight, func(other *asyncOp) bool { return other == k })
 }
 
-// finishAll finishes all operations of a PE that can have ended.
+// finishAll calls finish for all operations in flight of a PE whose sends, notifications
+// and TaskEnds have been issued.
 func (o *order) finishAll(t *thread) {
 	for _, k := range slices.Clone(t.inFlight) {
 		if k.resolved(o.now - 1) {
@@ -253,8 +261,9 @@ func (o *order) finishAll(t *thread) {
 	}
 }
 
-// orderAfter orders an access of a PE, or of its operation k, after the overlapping access
-// b of another operation of the same PE. The hardware keeps this order.
+// orderAfter records that an access comes after access b, which overlaps it and belongs to
+// another operation of the same PE. The hardware keeps this order. The access belongs to
+// operation k, or to the PE itself if k is nil.
 func orderAfter(t *thread, k *asyncOp, b *access) {
 	view := viewOf(t, k)
 	if k != nil { // earlier accesses of k keep the view they had
@@ -266,8 +275,9 @@ func orderAfter(t *thread, k *asyncOp, b *access) {
 	t.base = nil
 }
 
-// assignEpochs assigns n consecutive epochs to an operation, one for each access. They
-// belong to a component that no operation is using, or to a new one.
+// assignEpochs assigns n consecutive epochs to operation k, one for each of its accesses.
+// The epochs belong to a component of the PE that no other operation uses at the time, or
+// to a new component.
 func (o *order) assignEpochs(t *thread, k *asyncOp, n uint32) {
 	if len(t.freeEpochs) == 0 {
 		e := o.newComponent()

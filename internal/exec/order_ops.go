@@ -6,7 +6,7 @@ import (
 	"github.com/kernbench/kernbench/oplog"
 )
 
-// add processes the next operation of the log.
+// add processes op, the next operation of the log.
 func (o *order) add(op *oplog.Op) {
 	o.now = op.ID
 	if op.Kind == oplog.Barrier && op.PE < 0 && op.Launch >= 0 { // see oplog.Order
@@ -61,9 +61,9 @@ func (o *order) add(op *oplog.Op) {
 	}
 }
 
-// resume ends the waits that blocked a PE before its next operation. A wait whose causes
-// have not been issued yet did not block the PE, because the PE has continued without
-// them: the operation stays in flight until it is used.
+// resume ends the waits that block a PE, before its next operation. If what an operation
+// waits for has not been issued yet, the operation did not block the PE, because the PE has
+// continued. Such an operation stays in flight until it is used.
 func (o *order) resume(t *thread) {
 	for _, k := range t.blocked {
 		if k.resolved(o.now - 1) {
@@ -75,7 +75,8 @@ func (o *order) resume(t *thread) {
 	t.blocked = t.blocked[:0]
 }
 
-// wait orders a PE after operation id, if id is in flight and can have ended.
+// wait records that a PE waits for operation id. Everything that the PE does later comes
+// after id, if id is in flight and what it waits for has been issued.
 func (o *order) wait(t *thread, id oplog.ID) {
 	for _, k := range t.inFlight {
 		if k.id == id && k.resolved(o.now-1) {
@@ -85,8 +86,8 @@ func (o *order) wait(t *thread, id oplog.ID) {
 	}
 }
 
-// beginLaunch orders what the PEs of a launch do in it after everything that these PEs did
-// before, and after everything that the PEs of its predecessors did.
+// beginLaunch orders all operations of launch i after everything that its PEs did before,
+// and after everything that the PEs of its predecessors did.
 func (o *order) beginLaunch(i int32) {
 	pes := o.log.Launches[i].PEs
 	in := make(map[int32]bool, len(pes))
@@ -125,7 +126,7 @@ func (o *order) beginLaunch(i int32) {
 	}
 }
 
-// startRecv starts a receive.
+// startRecv adds the receive op to the operations in flight of its PE.
 func (o *order) startRecv(t *thread, op *oplog.Op) {
 	if len(op.Args) == 0 || op.Args[0].From == 0 {
 		return // the run ended before the message came
@@ -148,8 +149,8 @@ func (o *order) startRecv(t *thread, op *oplog.Op) {
 	o.writeReceived(k)
 }
 
-// writeReceived writes received data to memory: after what the PE did before the receive,
-// and after the send.
+// writeReceived processes the write of receive k to memory. The write comes after
+// everything that the PE did before the receive, and after the send.
 func (o *order) writeReceived(k *asyncOp) {
 	t := o.thread(k.pe)
 	if k.id <= o.roundStart { // what the PE did before comes before this round as a whole
@@ -160,7 +161,8 @@ func (o *order) writeReceived(k *asyncOp) {
 	o.touchAll(t, o.log.Op(k.id), k, k.last, oplog.Write, k.write)
 }
 
-// startComposite starts a composite, which first reads and then writes.
+// startComposite adds the composite op to the operations in flight of its PE and processes
+// its accesses: first its reads, then its writes.
 func (o *order) startComposite(t *thread, op *oplog.Op) {
 	k := &asyncOp{id: op.ID, pe: op.PE}
 	o.assignEpochs(t, k, 2)
@@ -172,7 +174,8 @@ func (o *order) startComposite(t *thread, op *oplog.Op) {
 	t.inFlight = append(t.inFlight, k)
 }
 
-// touchAll calls touch for every non-empty access in mem.
+// touchAll calls touch for every access in mem that is not empty. The accesses belong to op
+// and to epoch e. If op is asynchronous, k is its state, else nil.
 func (o *order) touchAll(t *thread, op *oplog.Op, k *asyncOp, e epoch, phase oplog.Phase, mem []oplog.Access) {
 	for _, m := range mem {
 		if r := regionOf(m); r.rowBytes > 0 {

@@ -18,7 +18,8 @@ type Race struct {
 	log *oplog.Log
 }
 
-// String describes both accesses, with their kernels, PEs and lines, and says what to do.
+// String returns a text that describes both accesses, with their kernels, PEs and lines,
+// and says how to remove the race.
 func (r Race) String() string {
 	return fmt.Sprintf("race at %#x of %v: %s and %s have no order; order them by a queue, a signal, a barrier or an edge between tasks, or let them touch different bytes",
 		r.Addr, r.Space, r.log.Describe(r.A), r.log.Describe(r.B))
@@ -30,12 +31,12 @@ func (r Race) String() string {
 // It considers what orders accesses, not when they happened, so it also finds races that
 // did no harm in this run. Accesses are ordered by these rules:
 //
-//   - A PE executes its operations in the order of issue. A composite is asynchronous:
-//     what the PE did before comes before it, and it comes before what the PE does after a
-//     Wait for it. Each of its accesses also comes before later conflicting accesses of
-//     the PE, because the hardware delays those. The same holds for a receive with a Wait.
-//     A receive without a Wait blocks the PE until the message has arrived, or until the
-//     message is used.
+//   - A PE executes its operations in the order of issue. A composite is asynchronous: it
+//     comes after everything that the PE did before, and before everything that the PE does
+//     after a Wait for the composite. Each access of the composite also comes before later
+//     conflicting accesses of the PE, because the hardware delays the later accesses. The
+//     same holds for a receive with a Wait. A receive without a Wait blocks the PE until the
+//     message has arrived, or until the message is used.
 //   - A Send comes before what follows its Recv. A Notify comes before what follows the
 //     WaitSignal that it releases. A TaskEnd, with everything that its PE has started,
 //     comes before what follows the TaskBegin that names it.
@@ -44,9 +45,9 @@ func (r Race) String() string {
 //
 // Scratch is new memory: earlier accesses to its bytes do not count.
 //
-// The time grows with the number of accesses and with the number of others on the same
-// pages. The space grows with the number of accesses since the last barrier, operation of
-// the host, or launch on all PEs.
+// The time of Races grows with the number of accesses, and for each access with the number
+// of other accesses to the same pages. The space grows with the number of accesses since the
+// last barrier, operation of the host, or launch on all PEs.
 func Races(log *oplog.Log) ([]Race, error) {
 	o := newOrder(log)
 	if err := o.scan(); err != nil {
@@ -85,8 +86,8 @@ type entry struct {
 	lo, hi int64
 }
 
-// touch compares an access with the earlier ones on its pages, reports races, and records
-// the access.
+// touch compares access a with the earlier accesses to the same pages. It reports races
+// with them, and records a.
 func (o *order) touch(a access, phase oplog.Phase, space oplog.Space, t *thread) {
 	view := viewOf(t, a.async)
 	if len(t.inFlight) > 0 || view != &t.clock {
@@ -112,7 +113,8 @@ func (o *order) touch(a access, phase oplog.Phase, space oplog.Space, t *thread)
 	o.record(&a, phase, space, view)
 }
 
-// viewOf returns what comes before an access of a PE, or of its operation k.
+// viewOf returns the clock of everything that comes before an access of operation k, or of
+// the PE itself if k is nil.
 func viewOf(t *thread, k *asyncOp) *clock {
 	if k == nil || k.view == nil {
 		return &t.clock
@@ -120,8 +122,8 @@ func viewOf(t *thread, k *asyncOp) *clock {
 	return &k.view
 }
 
-// applyHardwareOrder orders an access after earlier accesses to the same bytes by
-// operations in flight on the same PE: the hardware finishes those first.
+// applyHardwareOrder finds earlier accesses to the same bytes by operations in flight on
+// the same PE. It orders access a after them, because the hardware finishes them first.
 func (o *order) applyHardwareOrder(a *access, phase oplog.Phase, space oplog.Space, t *thread) {
 	o.eachCandidate(a, phase, space, func(e entry, b *access, lo, hi int64) {
 		if b.pe != a.pe || b.id >= a.id || b.async == nil || viewOf(t, a.async).knows(b.epoch) {
@@ -133,7 +135,8 @@ func (o *order) applyHardwareOrder(a *access, phase oplog.Phase, space oplog.Spa
 	})
 }
 
-// record adds an access to the pages that it touches.
+// record adds access a to the lists of the pages that it touches. view is what comes before
+// the access.
 func (o *order) record(a *access, phase oplog.Phase, space oplog.Space, view *clock) {
 	n := int32(len(o.accesses))
 	o.accesses = append(o.accesses, *a)
@@ -148,8 +151,9 @@ func (o *order) record(a *access, phase oplog.Phase, space oplog.Space, view *cl
 	})
 }
 
-// eachCandidate calls f for each earlier access on the same pages that would be a race if
-// it overlaps and is not ordered.
+// eachCandidate calls f for each earlier access b that is on a page of access a and
+// conflicts with it: at least one of a and b is a write. f must check whether a and b
+// overlap and whether they are ordered. [lo, hi) is the range of bytes to compare.
 func (o *order) eachCandidate(a *access, phase oplog.Phase, space oplog.Space, f func(e entry, b *access, lo, hi int64)) {
 	a.pages(func(at, lo, hi int64) {
 		p := o.pages[pageKey{space, at}]
@@ -167,9 +171,10 @@ func (o *order) eachCandidate(a *access, phase oplog.Phase, space oplog.Space, f
 	})
 }
 
-// dropCovered removes the entries that access a covers: those of the same PE and line that
-// are ordered before a and touch no other bytes. Whatever races with a removed entry will
-// race with a, which is the same race for the report.
+// dropCovered removes the entries of list that access a covers and returns the rest. Access
+// a covers an entry if both have the same PE and source line, the entry is ordered before
+// a, and a touches all bytes of the entry. A later access that races with a removed entry
+// also races with a, and the report shows the same pair of lines.
 func (o *order) dropCovered(list []entry, a *access, view *clock) []entry {
 	return slices.DeleteFunc(list, func(e entry) bool {
 		b := &o.accesses[e.access]
@@ -178,7 +183,8 @@ func (o *order) dropCovered(list []entry, a *access, view *clock) []entry {
 	})
 }
 
-// renew marks bytes as new: earlier accesses to them no longer count.
+// renew marks the bytes of region r as new memory, so that races with earlier accesses to
+// them are no longer reported.
 func (o *order) renew(r region, space oplog.Space) {
 	r.pages(func(at, lo, hi int64) {
 		if p := o.pages[pageKey{space, at}]; p != nil {
@@ -187,7 +193,8 @@ func (o *order) renew(r region, space oplog.Space) {
 	})
 }
 
-// subtractRange returns the parts of entries that are outside [lo, hi).
+// subtractRange removes the bytes in [lo, hi) from all entries of list and returns the
+// remaining parts.
 func subtractRange(list []entry, lo, hi int64) []entry {
 	var out []entry
 	for _, e := range list {

@@ -32,7 +32,8 @@ func (s *script) store(pe int32, mem ...oplog.Access) oplog.ID {
 
 func (s *script) send(pe int32) oplog.ID { return s.op(pe, oplog.Op{Kind: oplog.Send}) }
 
-// after logs an operation that has the operations in from as operands.
+// after appends an operation of the given kind to the log. Its operands are the operations
+// in `from`.
 func (s *script) after(pe int32, kind oplog.Kind, from ...oplog.ID) oplog.ID {
 	op := oplog.Op{Kind: kind}
 	for _, id := range from {
@@ -41,12 +42,14 @@ func (s *script) after(pe int32, kind oplog.Kind, from ...oplog.ID) oplog.ID {
 	return s.op(pe, op)
 }
 
-// gemm logs a composite that reads one region and writes another.
+// gemm appends a composite to the log that reads the region `from` and writes the region
+// `to`.
 func (s *script) gemm(pe int32, from, to oplog.Access) oplog.ID {
 	return s.op(pe, oplog.Op{Kind: oplog.Gemm, Args: []oplog.Operand{{Mem: []oplog.Access{from}}}, Mem: []oplog.Access{to}})
 }
 
-// reduce logs a reduction that reads regions of peers and writes another region.
+// reduce appends a reduction over peers to the log that reads the regions in `from` and
+// writes the region `to`.
 func (s *script) reduce(pe int32, to oplog.Access, from ...oplog.Access) oplog.ID {
 	op := oplog.Op{Kind: oplog.ReducePeers, Mem: []oplog.Access{to}}
 	for _, a := range from {
@@ -57,8 +60,8 @@ func (s *script) reduce(pe int32, to oplog.Access, from ...oplog.Access) oplog.I
 
 func bytesAt(addr, n int64) oplog.Access { return at(addr, n)[0] }
 
-// TestRaces checks that planted races are found and that every kind of order is
-// recognized. Operations are numbered from 1.
+// TestRaces checks that Races finds the races in logs written by hand, and that it
+// recognizes every rule that orders accesses. Operations are numbered from 1.
 func TestRaces(t *testing.T) {
 	x, y := bytesAt(0, 8), bytesAt(100, 8)
 	type pairs = [][2]oplog.ID
@@ -330,7 +333,8 @@ func TestRaces(t *testing.T) {
 	}
 }
 
-// TestRaceText checks the text of a race, and that a pair of lines is reported once.
+// TestRaceText checks the text of a race, and that each pair of source lines is reported
+// only once.
 func TestRaceText(t *testing.T) {
 	s := &script{oplog.Log{PEs: []string{"sip0.cube0.pe0", "sip0.cube0.pe1"}}}
 	s.Launches = []oplog.Launch{{Name: "copy", PEs: []int32{0, 1}}}
@@ -370,8 +374,9 @@ func TestRaceErrors(t *testing.T) {
 	}
 }
 
-// TestRacesAgainstGraph compares the races with those of a reference that builds the whole
-// happens-before graph and compares every byte of every pair of accesses.
+// TestRacesAgainstGraph checks that Races finds the same pairs of lines in random logs as a
+// reference. The reference builds the whole happens-before graph and compares every byte of
+// every pair of accesses.
 func TestRacesAgainstGraph(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		noise := rand.NewChaCha8([32]byte(rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(t, "seed")))
@@ -398,7 +403,7 @@ func TestRacesAgainstGraph(t *testing.T) {
 	})
 }
 
-// difference returns the pairs of lines that are only in a.
+// difference returns the pairs of lines that are in a and not in b.
 func difference(a, b map[[2]int32]bool) (pairs [][2]int32) {
 	for p := range a {
 		if !b[p] {
@@ -409,8 +414,8 @@ func difference(a, b map[[2]int32]bool) (pairs [][2]int32) {
 	return pairs
 }
 
-// BenchmarkRaces checks 100,000 accesses of 256 PEs in a ring. Each PE stores to its own
-// memory and its neighbour's, and sends to the neighbour.
+// BenchmarkRaces measures Races on a log of 100,000 accesses by 256 PEs in a ring. Each PE
+// stores to its own memory and to its neighbour's memory, and sends to the neighbour.
 func BenchmarkRaces(b *testing.B) {
 	const pes, rounds = 256, 128
 	s := &script{}
@@ -439,8 +444,9 @@ func BenchmarkRaces(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*accesses), "ns/access")
 }
 
-// TestOrderOfLaunches checks that a launch that follows another one in a stream is ordered
-// after what the PEs of that launch did, even if the two share no PEs.
+// TestOrderOfLaunches checks the order of two launches that follow each other in a stream.
+// The second launch comes after everything that the PEs of the first launch did, even if
+// the two launches share no PEs.
 func TestOrderOfLaunches(t *testing.T) {
 	x := bytesAt(0, 8)
 	for _, ordered := range []bool{false, true} {

@@ -7,8 +7,8 @@ import (
 	"github.com/kernbench/kernbench/oplog"
 )
 
-// randomAccesses returns a random log of accesses by a few PEs and of operations that may
-// order them.
+// randomAccesses returns a random log of n operations of a few PEs. They access memory or
+// order other accesses.
 func randomAccesses(r *rand.Rand, n int) *oplog.Log {
 	const pes = 4
 	log := &oplog.Log{}
@@ -155,13 +155,13 @@ func (g *graph) addNode(n graphNode) int {
 
 func (g *graph) addEdge(a, b int) { g.after[a] = append(g.after[a], b) }
 
-// waits reports whether operations of a kind wait for operations of other PEs.
+// waits reports whether operations of kind k wait for operations of other PEs.
 func waits(k oplog.Kind) bool {
 	return k == oplog.Recv || k == oplog.WaitSignal || k == oplog.TaskBegin
 }
 
-// lastCause returns the last of the sends, notifications and task ends that an operation
-// waits for, or 0.
+// lastCause returns the latest of the sends, notifications and task ends that op waits for,
+// or 0 if op waits for none.
 func lastCause(op *oplog.Op) (id oplog.ID) {
 	if waits(op.Kind) {
 		for _, o := range op.Args {
@@ -171,7 +171,8 @@ func lastCause(op *oplog.Op) (id oplog.ID) {
 	return id
 }
 
-// findRaces returns the pairs of lines with races, found in the whole graph.
+// findRaces builds the happens-before graph of the log and returns the pairs of source
+// lines that have a race.
 func findRaces(log *oplog.Log) map[[2]int32]bool {
 	g := &graph{log: log}
 	for i := range log.Ops {
@@ -193,7 +194,8 @@ func findRaces(log *oplog.Log) map[[2]int32]bool {
 	return found
 }
 
-// addNodes adds the nodes of an operation.
+// addNodes adds the nodes of op to the graph: its issue and, if it is asynchronous, its
+// accesses.
 func (g *graph) addNodes(op *oplog.Op) {
 	n := graphNode{op: op, when: op.ID}
 	switch op.Kind {
@@ -223,7 +225,7 @@ func (g *graph) addNodes(op *oplog.Op) {
 	g.issue, g.read, g.write = append(g.issue, issue), append(g.read, read), append(g.write, write)
 }
 
-// addEdges adds the edges that lead to an operation.
+// addEdges adds all edges that end at a node of op.
 func (g *graph) addEdges(op *oplog.Op) {
 	i := int(op.ID) - 1
 	if waits(op.Kind) {
@@ -266,7 +268,7 @@ func (g *graph) addEdges(op *oplog.Op) {
 	}
 }
 
-// isFirst reports whether an operation is the first of its launch.
+// isFirst reports whether op is the first operation of its launch, not counting barriers.
 func (g *graph) isFirst(op *oplog.Op) bool {
 	for i := range g.log.Ops[:op.ID-1] {
 		if b := &g.log.Ops[i]; b.Launch == op.Launch && b.Kind != oplog.Barrier {
@@ -276,8 +278,9 @@ func (g *graph) isFirst(op *oplog.Op) bool {
 	return op.Kind != oplog.Barrier
 }
 
-// addLaunch adds the node of a launch that begins with an operation. The node comes after
-// what the PEs of the launch did before, and after the other launches of these PEs.
+// addLaunch adds a node for the common start of the launch whose first operation is op. The
+// node comes after everything that the PEs of the launch did before, and after the earlier
+// launches on these PEs.
 func (g *graph) addLaunch(op *oplog.Op) {
 	l := launchNode{map[int32]bool{}, g.addNode(graphNode{op: op})}
 	for _, pe := range g.log.Launches[op.Launch].PEs {
@@ -303,7 +306,7 @@ func (g *graph) addLaunch(op *oplog.Op) {
 	g.launches = append(g.launches, l)
 }
 
-// blocks reports whether a PE does nothing until an operation has ended.
+// blocks reports whether the PE of op does nothing else until op has ended.
 func (g *graph) blocks(op *oplog.Op) bool {
 	switch op.Kind {
 	case oplog.WaitSignal, oplog.TaskBegin:
@@ -329,8 +332,9 @@ func names(op *oplog.Op, id oplog.ID) bool {
 	return false
 }
 
-// addHardwareOrder orders overlapping accesses of one PE that the hardware keeps in order:
-// those whose first access belongs to an asynchronous operation.
+// addHardwareOrder adds edges from accesses of operation first to overlapping accesses of
+// the later operation second on the same PE. The hardware keeps this order if first is
+// asynchronous.
 func (g *graph) addHardwareOrder(first, second *oplog.Op) {
 	for _, a := range []int{g.read[first.ID-1], g.write[first.ID-1]} {
 		for _, b := range []int{g.issue[second.ID-1], g.read[second.ID-1], g.write[second.ID-1]} {
@@ -341,7 +345,8 @@ func (g *graph) addHardwareOrder(first, second *oplog.Op) {
 	}
 }
 
-// reach reports for each node whether there is a path to it from a given node.
+// reach returns a slice that says for each node of the graph whether a path leads to it
+// from the given node.
 func (g *graph) reach(from int) []bool {
 	seen := make([]bool, len(g.nodes))
 	work := []int{from}
@@ -357,14 +362,14 @@ func (g *graph) reach(from int) []bool {
 	return seen
 }
 
-// conflict reports whether two nodes of different PEs touch the same bytes and one of them
-// writes.
+// conflict reports whether nodes a and b belong to different PEs and touch a common byte,
+// which at least one of them writes.
 func (g *graph) conflict(a, b int) bool {
 	return g.nodes[a].op.PE != g.nodes[b].op.PE && g.overlap(a, b)
 }
 
-// overlap reports whether two nodes touch a common byte, one of them writes, and the byte
-// did not become new scratch memory between them.
+// overlap reports whether nodes a and b touch a common byte that at least one of them
+// writes. A byte that became new scratch memory between the two nodes does not count.
 func (g *graph) overlap(a, b int) bool {
 	if !g.nodes[a].isWrite && !g.nodes[b].isWrite {
 		return false
@@ -383,6 +388,7 @@ type location struct {
 	addr  int64
 }
 
+// bytes returns the set of all bytes that node n reads or writes.
 func (g *graph) bytes(n int) map[location]bool {
 	all := map[location]bool{}
 	for _, a := range g.nodes[n].mem {
@@ -395,7 +401,8 @@ func (g *graph) bytes(n int) map[location]bool {
 	return all
 }
 
-// renewed reports whether a byte became new scratch memory between two operations.
+// renewed reports whether the byte at the given location became new scratch memory between
+// operations a and b.
 func (g *graph) renewed(at location, a, b oplog.ID) bool {
 	for i := range g.log.Ops {
 		op := &g.log.Ops[i]

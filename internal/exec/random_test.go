@@ -106,7 +106,8 @@ func (p *logGenerator) shape() (s oplog.Shape) {
 	return s
 }
 
-// mem returns n bytes at random addresses, in one piece or two, the second in rows.
+// mem returns random accesses of n bytes in total: one contiguous piece, or such a piece
+// and a second one that consists of rows.
 func (p *logGenerator) mem(n int) (mem []oplog.Access) {
 	piece := func(rows, bytes int) {
 		stride := bytes + p.IntN(3)
@@ -133,7 +134,7 @@ func (p *logGenerator) add(op oplog.Op) oplog.ID {
 	return p.log.Add(op)
 }
 
-// addTile logs an operation that produces a tile.
+// addTile appends op, which produces a tile, to the log and returns the tile as an operand.
 func (p *logGenerator) addTile(op oplog.Op) oplog.Operand {
 	o := tile(p.add(op), op.DType, op.Shape)
 	p.tiles[p.pe] = append(p.tiles[p.pe], o)
@@ -152,7 +153,7 @@ func (p *logGenerator) load(d numeric.DType, s oplog.Shape) oplog.Operand {
 	return o
 }
 
-// mask sets a random box in half of the cases.
+// mask makes op a masked operation with a random box, in half of the calls.
 func (p *logGenerator) mask(op *oplog.Op) {
 	if p.IntN(2) == 0 {
 		return
@@ -163,7 +164,7 @@ func (p *logGenerator) mask(op *oplog.Op) {
 	}
 }
 
-// anyTile returns a random tile of the current PE, and loads one if there is none.
+// anyTile returns a random tile of the current PE. If the PE has none, it loads one.
 func (p *logGenerator) anyTile() oplog.Operand {
 	if len(p.tiles[p.pe]) == 0 {
 		return p.load(p.dtype(), p.shape())
@@ -182,8 +183,8 @@ func (p *logGenerator) store() {
 	p.pending = append(p.pending, oplog.Effect{Op: p.add(op), Phase: oplog.Write})
 }
 
-// broadcastOperand returns an operand that broadcasts to a shape: a number, a tile, or
-// memory.
+// broadcastOperand returns a random operand of dtype d that can be broadcast to the shape
+// `to`. It is a number, a tile, or memory if inMemory is true.
 func (p *logGenerator) broadcastOperand(d numeric.DType, to oplog.Shape, inMemory bool) oplog.Operand {
 	s := to
 	for i := range s.Dim[:s.Rank] {
@@ -211,8 +212,8 @@ func (p *logGenerator) elementwise(d numeric.DType) numeric.Op {
 	return op
 }
 
-// addOperands adds the operands of an elementwise operation. The first has the shape of
-// the result.
+// addOperands adds random operands of dtype d to the elementwise operation op. The first
+// operand has the shape of the result. With inMemory, operands may be in memory.
 func (p *logGenerator) addOperands(op *oplog.Op, d numeric.DType, inMemory bool) {
 	for i := range op.Math.Arity() {
 		of := d
@@ -244,7 +245,7 @@ func (p *logGenerator) dot() {
 	p.addTile(op)
 }
 
-// unary logs an operation on one tile.
+// unary appends a random operation on one tile to the log.
 func (p *logGenerator) unary() {
 	x := p.anyTile()
 	op := oplog.Op{DType: x.DType, Shape: x.Shape, Args: []oplog.Operand{x}}
@@ -313,8 +314,9 @@ func (p *logGenerator) matrix(d numeric.DType, m, n int32) oplog.Operand {
 	return oplog.Operand{Mem: p.mem(int(m*n) * d.Size()), Shape: shape(m, n), DType: d}
 }
 
-// send logs a send of the message for receive `to`. If to is 0, the message is for the
-// first receive without a send; if there is none, a random value is sent.
+// send appends a send to the log. It sends the message for receive `to`. If to is 0, it
+// sends the message for the first receive without a send or, if there is none, a random
+// value.
 func (p *logGenerator) send(to oplog.ID) {
 	if to == 0 && len(p.unsent) > 0 {
 		to, p.unsent = p.unsent[0], p.unsent[1:]
@@ -337,8 +339,8 @@ func (p *logGenerator) send(to oplog.ID) {
 	p.unread = append(p.unread, id)
 }
 
-// recv logs a receive of a message that has been sent, or, if there is none, of a later
-// one.
+// recv appends a receive to the log. It receives a message that has been sent. If no
+// message is left, it receives one that will be sent later.
 func (p *logGenerator) recv() {
 	op := oplog.Op{Kind: oplog.Recv, DType: p.dtype(), Shape: p.shape(), Args: make([]oplog.Operand, 1)}
 	waits := len(p.unread) == 0
@@ -361,8 +363,8 @@ func (p *logGenerator) recv() {
 	}
 }
 
-// applyPending logs a random pending effect that can happen now, and reports whether there
-// was one.
+// applyPending picks a random pending effect that can happen now and appends it to the log.
+// It reports whether there was such an effect.
 func (p *logGenerator) applyPending() bool {
 	var can []int
 	for i, e := range p.pending {
@@ -381,7 +383,8 @@ func (p *logGenerator) applyPending() bool {
 	return true
 }
 
-// exists reports whether the value that an operation has or writes exists.
+// exists reports whether the value that operation id produces or writes is known: its reads
+// have happened and its operands exist.
 func (p *logGenerator) exists(id oplog.ID) bool {
 	op := p.log.Op(id)
 	switch op.Kind {

@@ -16,7 +16,8 @@ type reference struct {
 	reads  map[oplog.ID][]byte // what hosts have read
 }
 
-// interpret executes a log and returns the reference with its values.
+// interpret executes the log with a new reference and returns the reference, which then
+// holds all values.
 func interpret(log *oplog.Log) *reference {
 	r := &reference{log, map[oplog.Space]map[int64]byte{}, map[oplog.ID][]byte{}, map[*oplog.Operand][]byte{}, map[oplog.ID][]byte{}}
 	for _, e := range log.Effects {
@@ -30,7 +31,8 @@ func interpret(log *oplog.Log) *reference {
 	return r
 }
 
-// each calls f for every byte of the accesses, in order.
+// each calls f for every byte of the accesses in mem, in order, with the memory m that
+// holds the byte and its address.
 func (r *reference) each(mem []oplog.Access, f func(m map[int64]byte, addr int64)) {
 	for _, a := range mem {
 		if r.memory[a.Space] == nil {
@@ -107,7 +109,8 @@ func (r *reference) write(op *oplog.Op) {
 	}
 }
 
-// inBox reports whether the element with index at is in the box of an operation.
+// inBox reports whether the element of op's value with index `at` is in the box of op, the
+// part that is in memory.
 func inBox(op *oplog.Op, at []int) bool {
 	for i, x := range at {
 		if op.Box.Rank > 0 && x >= int(op.Box.Dim[i]) {
@@ -129,8 +132,8 @@ func eachIndex(s oplog.Shape, f func(at []int)) {
 	}
 }
 
-// operandElement returns the element of an operand, broadcast to the shape of the result,
-// for the element of the result with index at.
+// operandElement returns the element of operand o that is used for the result element with
+// index `at`, converted to dtype d. o is broadcast to the shape of the result.
 func (r *reference) operandElement(o *oplog.Operand, d numeric.DType, at []int) []byte {
 	result := make([]byte, d.Size())
 	if isNumber(o) {
@@ -182,7 +185,7 @@ func (r *reference) compute(op *oplog.Op) (value []byte) {
 	return value
 }
 
-// resultElement returns one element of the value of an operation.
+// resultElement computes the element with index `at` of the value of op.
 func (r *reference) resultElement(op *oplog.Op, at []int) []byte {
 	d := op.DType
 	result := make([]byte, d.Size())
@@ -232,8 +235,8 @@ func (r *reference) resultElement(op *oplog.Op, at []int) []byte {
 	return result
 }
 
-// mathDType returns the dtype of the operands of an elementwise operation, to which
-// numbers are converted. For Where, these are its last two operands.
+// mathDType returns the dtype of the operands of an elementwise operation. Operands that
+// are numbers are converted to it. For Where, it is the dtype of the last two operands.
 func mathDType(op *oplog.Op) numeric.DType {
 	for i := len(op.Args) - 1; i >= 0; i-- {
 		if !isNumber(&op.Args[i]) && (op.Math != numeric.Where || i > 0) {

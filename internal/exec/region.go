@@ -5,7 +5,7 @@ import "github.com/kernbench/kernbench/oplog"
 // region is a set of bytes of one memory: one row, or several rows with gaps between them.
 type region struct{ addr, rows, rowBytes, stride int64 }
 
-// regionOf returns the set of bytes of an access, regardless of their order.
+// regionOf returns the region of memory that an access covers.
 func regionOf(a oplog.Access) region {
 	r := region{a.Addr, a.Rows, a.RowBytes, a.Stride}
 	if r.rows == 0 || r.rowBytes == 0 {
@@ -23,7 +23,8 @@ func regionOf(a oplog.Access) region {
 
 func (r *region) end() int64 { return r.addr + (r.rows-1)*r.stride + r.rowBytes }
 
-// next returns the first byte of the region at or after at.
+// next returns the first address of the region that is not less than at. The second result
+// is false if there is none.
 func (r *region) next(at int64) (int64, bool) {
 	if at <= r.addr {
 		return r.addr, true
@@ -38,7 +39,8 @@ func (r *region) next(at int64) (int64, bool) {
 	return r.addr + (row+1)*r.stride, true
 }
 
-// overlap returns the first byte in [lo, hi) that two regions share.
+// overlap returns the first address in [lo, hi) that regions a and b share. The second
+// result is false if there is none.
 func overlap(a, b *region, lo, hi int64) (int64, bool) {
 	at := lo
 	for {
@@ -61,8 +63,9 @@ func overlap(a, b *region, lo, hi int64) (int64, bool) {
 // access has fewer entries; with smaller pages, fewer adjacent accesses are compared.
 const pageBytes = 16 << 10
 
-// pages calls f for each page that a region touches, with the range of bytes that it may
-// touch there. A page with the end of one row and the start of the next comes twice.
+// pages calls f for each page that the region touches. [lo, hi) is the range of bytes in
+// the page that it may touch. f is called twice for a page that contains the end of one row
+// and the start of the next.
 func (r *region) pages(f func(page, lo, hi int64)) {
 	if r.stride <= pageBytes {
 		pagesOf(r.addr, r.end(), f)
@@ -74,7 +77,8 @@ func (r *region) pages(f func(page, lo, hi int64)) {
 	}
 }
 
-// pagesOf calls f for each page of the bytes in [lo, hi).
+// pagesOf calls f for each page that contains bytes of [lo, hi), with the part of [lo, hi)
+// in the page.
 func pagesOf(lo, hi int64, f func(page, lo, hi int64)) {
 	for page := lo / pageBytes; page*pageBytes < hi; page++ {
 		f(page, max(lo, page*pageBytes), min(hi, (page+1)*pageBytes))

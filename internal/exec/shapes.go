@@ -7,7 +7,8 @@ import (
 	"github.com/kernbench/kernbench/oplog"
 )
 
-// checkShapes checks the number, shapes and dtypes of the operands against the result.
+// checkShapes returns an error if the number, shapes or dtypes of op's operands do not fit
+// its result.
 func checkShapes(op *oplog.Op) error {
 	if len(op.Epilogue) > 0 && !op.Kind.IsComposite() {
 		return fmt.Errorf("a %v has no epilogue", op.Kind)
@@ -37,7 +38,7 @@ func checkShapes(op *oplog.Op) error {
 	return checkEpilogue(op)
 }
 
-// checkOne checks an operation on one tile.
+// checkOne checks the operand of an operation that has only one operand, a tile.
 func checkOne(op *oplog.Op) error {
 	arg := &op.Args[0]
 	if isNumber(arg) && op.Kind != oplog.Recv {
@@ -74,8 +75,8 @@ func checkOne(op *oplog.Op) error {
 	return nil
 }
 
-// checkProduct checks the operands of a matrix product. The result of a composite may have
-// any dtype.
+// checkProduct checks the operands of a matrix product. The result may have any dtype if op
+// is a composite.
 func checkProduct(op *oplog.Op) error {
 	a, b := &op.Args[0], &op.Args[1]
 	if isNumber(a) || isNumber(b) || a.DType != b.DType ||
@@ -90,8 +91,8 @@ func checkProduct(op *oplog.Op) error {
 	return nil
 }
 
-// checkElementwise checks the operands of an elementwise operation. The result of a
-// composite may have any dtype.
+// checkElementwise checks the operands of an elementwise operation. The result may have any
+// dtype if op is a composite.
 func checkElementwise(op *oplog.Op) error {
 	d := mathType(op)
 	if !numeric.Supports(op.Math, d) || op.Kind == oplog.Math && op.DType != op.Math.Result(d) {
@@ -121,8 +122,8 @@ func checkPeers(op *oplog.Op) error {
 	return nil
 }
 
-// checkEpilogue checks the steps of the epilogue of a composite. The operands of the
-// composite itself have been checked before.
+// checkEpilogue checks the operations of the epilogue of a composite and their operands.
+// The operands of the composite itself must have been checked before.
 func checkEpilogue(op *oplog.Op) error {
 	for i := range op.Epilogue {
 		step, d := &op.Epilogue[i], accType(op)
@@ -141,7 +142,7 @@ func checkEpilogue(op *oplog.Op) error {
 	return nil
 }
 
-// broadcasts reports whether shape s can be repeated to shape to.
+// broadcasts reports whether a tensor of shape s can be broadcast to the shape `to`.
 func broadcasts(s, to oplog.Shape) bool {
 	if s.Rank > to.Rank {
 		return false

@@ -10,7 +10,8 @@ import (
 // The functions of this file move bytes between values and memory. They release the lock
 // while they do.
 
-// moveBox moves the box of a value from or to the memory of its operation.
+// moveBox moves the box of op's value between value and the memory of op. do is the
+// direction.
 func (e *Executor) moveBox(op *oplog.Op, value []byte, do accessFunc) error {
 	e.mu.Unlock()
 	defer e.mu.Lock()
@@ -24,7 +25,7 @@ func (e *Executor) moveBox(op *oplog.Op, value []byte, do accessFunc) error {
 }
 
 // gather reads the bytes of all accesses in mem, one after another, into a new value of n
-// bytes.
+// bytes. Errors name operation id.
 func (e *Executor) gather(id oplog.ID, mem []oplog.Access, n int) (*value, error) {
 	v := e.pool.take(n)
 	e.mu.Unlock()
@@ -32,7 +33,7 @@ func (e *Executor) gather(id oplog.ID, mem []oplog.Access, n int) (*value, error
 	return v, e.move(id, &cursor{mem: mem}, v.bytes, (*memory.Store).Read)
 }
 
-// zero writes zeros to the memory of an operation.
+// zero writes zeros to the memory of op.
 func (e *Executor) zero(op *oplog.Op) error {
 	for c := (cursor{mem: op.Mem}); ; {
 		space, addr, n := c.next(1 << 62)
@@ -52,7 +53,8 @@ func (e *Executor) zero(op *oplog.Op) error {
 // accessFunc is (*memory.Store).Read or Write.
 type accessFunc func(*memory.Store, memory.Addr, []byte) error
 
-// move reads or writes len(b) bytes at a cursor.
+// move reads or writes len(b) bytes of memory at the position of cursor c, and advances the
+// cursor. Errors name operation id.
 func (e *Executor) move(id oplog.ID, c *cursor, b []byte, do accessFunc) error {
 	for len(b) > 0 {
 		space, addr, n := c.next(int64(len(b)))
@@ -68,14 +70,16 @@ func (e *Executor) move(id oplog.ID, c *cursor, b []byte, do accessFunc) error {
 	return nil
 }
 
-// cursor iterates over the bytes of accesses, row by row.
+// cursor is a position in a list of memory accesses, which it visits byte by byte, row
+// after row.
 type cursor struct {
 	mem []oplog.Access
 	row int64
 	off int64 // offset in the row
 }
 
-// next returns the next contiguous bytes, at most limit of them. At the end n is 0.
+// next returns the space, the address and the number n of the next contiguous bytes, at
+// most limit of them, and advances the cursor. At the end n is 0.
 func (c *cursor) next(limit int64) (space oplog.Space, addr, n int64) {
 	for len(c.mem) > 0 {
 		a := c.mem[0]
@@ -95,10 +99,11 @@ func (c *cursor) next(limit int64) (space oplog.Space, addr, n int64) {
 	return space, 0, 0
 }
 
-// masked reports whether a part of an operation's value has no memory.
+// masked reports whether op's memory covers only a part of its value, the box. The rest of
+// the value has the element Fill.
 func masked(op *oplog.Op) bool { return op.Box.Rank > 0 && op.Box != op.Shape }
 
-// box returns the shape of the part of an operation's value that has memory.
+// box returns the shape of the part of op's value that is in memory.
 func box(op *oplog.Op) oplog.Shape {
 	if op.Box.Rank > 0 {
 		return op.Box
@@ -106,8 +111,8 @@ func box(op *oplog.Op) oplog.Shape {
 	return op.Shape
 }
 
-// runs iterates over the bytes of a value that are in the box, in order, in contiguous
-// pieces that are as long as possible.
+// runs returns an iterator over the parts of value that are in the box of op, in order.
+// Each part is contiguous and as long as possible.
 func runs(op *oplog.Op, value []byte) func(yield func([]byte) bool) {
 	return func(yield func([]byte) bool) {
 		if !masked(op) {
@@ -171,7 +176,7 @@ func (p *pool) take(n int) *value {
 	return v
 }
 
-// release removes one reference to a value and reuses its buffer after the last one.
+// release removes one reference to v. After the last reference, the buffer of v is reused.
 func (p *pool) release(v *value) {
 	if v.refs--; v.refs == 0 && v.class != none {
 		p.free[v.class] = append(p.free[v.class], v)

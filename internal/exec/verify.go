@@ -16,8 +16,8 @@ import (
 // prevents a damaged log from allocating all memory.
 const maxBytes = 1 << 32
 
-// sizeOf returns the size of a shape in bytes, or an error if it is too large or the dtype
-// is invalid.
+// sizeOf returns the size in bytes of a value with shape s and dtype d. It returns an error
+// if the value is too large or the dtype is invalid.
 func sizeOf(s oplog.Shape, d numeric.DType) (int, error) {
 	if !d.Valid() {
 		return 0, fmt.Errorf("its dtype is %v, which is none", d)
@@ -39,7 +39,8 @@ func sizeOf(s oplog.Shape, d numeric.DType) (int, error) {
 	return n, nil
 }
 
-// memBytes returns the total size of accesses in bytes, or an error if one is invalid.
+// memBytes returns the total number of bytes of the accesses in mem, or an error if an
+// access is invalid.
 func memBytes(mem []oplog.Access) (int, error) {
 	total := int64(0)
 	for i := range mem {
@@ -52,7 +53,7 @@ func memBytes(mem []oplog.Access) (int, error) {
 	return int(total), nil
 }
 
-// bytes returns the size of the value of an operation that has been verified.
+// bytes returns the size in bytes of the value of op, which must have been verified.
 func (e *Executor) bytes(op *oplog.Op) int {
 	if op.Kind == oplog.HostRead {
 		n, _ := memBytes(op.Mem)
@@ -63,7 +64,8 @@ func (e *Executor) bytes(op *oplog.Op) int {
 
 func operandBytes(o *oplog.Operand) int { return o.Shape.Elems() * o.DType.Size() }
 
-// verify checks that an operation can be computed, so that computing it cannot fail.
+// verify returns an error that names op if op cannot be computed. After verify, computing
+// op cannot fail.
 func (e *Executor) verify(op *oplog.Op) error {
 	if err := e.check(op); err != nil {
 		return e.fail(op.ID, "%w; correct what made the log", err)
@@ -71,7 +73,7 @@ func (e *Executor) verify(op *oplog.Op) error {
 	return nil
 }
 
-// check returns what is wrong with an operation.
+// check returns an error that says why op cannot be computed, or nil if it can.
 func (e *Executor) check(op *oplog.Op) error {
 	switch op.Kind {
 	case oplog.Notify, oplog.WaitSignal, oplog.Barrier, oplog.Wait, oplog.TaskBegin, oplog.TaskEnd:
@@ -107,7 +109,8 @@ func (e *Executor) check(op *oplog.Op) error {
 	return checkShapes(op)
 }
 
-// checkOperand checks that an operand has the same size as its source.
+// checkOperand returns an error if the size of operand o of op differs from the size of the
+// value or memory that it refers to.
 func (e *Executor) checkOperand(op *oplog.Op, o *oplog.Operand) error {
 	shape, d := o.Shape, o.DType
 	if op.Kind == oplog.Recv { // the shape is that of op, and the send may not be known
@@ -143,8 +146,8 @@ func (e *Executor) checkOperand(op *oplog.Op, o *oplog.Operand) error {
 	return nil
 }
 
-// unverifiedBytes returns the size of the value of an operation that may not have been
-// verified yet.
+// unverifiedBytes returns the size in bytes of the value of op, which need not have been
+// verified.
 func (e *Executor) unverifiedBytes(op *oplog.Op) (int, error) {
 	if op.Kind == oplog.Send && len(op.Args) == 1 {
 		return sizeOf(op.Args[0].Shape, op.Args[0].DType)
@@ -152,12 +155,13 @@ func (e *Executor) unverifiedBytes(op *oplog.Op) (int, error) {
 	return sizeOf(op.Shape, op.DType)
 }
 
-// isTile reports whether operations of a kind produce a tile.
+// isTile reports whether operations of kind k produce a tile.
 func isTile(k oplog.Kind) bool {
 	return hasValue[k] && k != oplog.Send && k != oplog.HostRead && !k.IsComposite()
 }
 
-// checkMemory checks that the memory of an operation has the size that it writes or reads.
+// checkMemory returns an error if the memory of op does not have the size of what op reads
+// or writes there.
 func (e *Executor) checkMemory(op *oplog.Op) error {
 	switch op.Kind {
 	case oplog.Load, oplog.Store, oplog.Get, oplog.Put, oplog.Gemm, oplog.Stream, oplog.ReducePeers:
@@ -195,9 +199,9 @@ type Replayed struct {
 	Mismatched []oplog.ID // reads whose digest differs
 }
 
-// Replay executes a whole log in its own memories and compares what hosts read with the
-// digests in the log. It does not change the log. When ctx ends, it returns the cause of
-// ctx.
+// Replay executes a whole log in its own memories. It compares the bytes that hosts read
+// with the digests of these reads in the log, and returns the result. It does not change
+// the log. When ctx ends, it returns the cause of ctx.
 func Replay(ctx context.Context, log *oplog.Log, threads int) (Replayed, error) {
 	var r Replayed
 	e := New(log, newMemories(), threads)
@@ -217,8 +221,9 @@ func Replay(ctx context.Context, log *oplog.Log, threads int) (Replayed, error) 
 	return r, err
 }
 
-// newMemories returns a function that finds memories for an executor without a machine. It
-// creates each memory on first use: filled with zeros and unlimited in size.
+// newMemories returns a function that returns the memory of a space, for an executor
+// without a machine. It creates each memory on first use, filled with zeros and unlimited
+// in size.
 func newMemories() func(oplog.Space) *memory.Store {
 	all := map[oplog.Space]*memory.Store{}
 	return func(s oplog.Space) *memory.Store {
@@ -229,7 +234,7 @@ func newMemories() func(oplog.Space) *memory.Store {
 	}
 }
 
-// digest returns the FNV-1a hash that logs record of what a host has read.
+// digest returns the FNV-1a hash of bytes that a host has read. Logs record this hash.
 func digest(b []byte) uint64 {
 	h := fnv.New64a()
 	h.Write(b) // never fails

@@ -17,8 +17,9 @@ type job struct {
 // that.
 const defaultGrain = 1 << 15
 
-// push makes a job ready. The last job in is the first out: the youngest values are still
-// in the processor cache, and the fewest values exist at a time.
+// push adds a job to the ready jobs and starts a worker if there is enough work. Workers
+// take the job that was added last, because its operands are still in the processor cache
+// and because fewer values then exist at a time.
 func (e *Executor) push(t job) {
 	e.ready = append(e.ready, t)
 	e.queuedCost += t.cost
@@ -28,8 +29,8 @@ func (e *Executor) push(t job) {
 	}
 }
 
-// work runs jobs until none is ready. Workers do not wait for more: push starts a new one
-// whenever there is enough work.
+// work runs jobs until none is ready, then returns. A worker does not wait for more jobs:
+// push starts a new worker whenever there is enough work.
 func (e *Executor) work() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -43,7 +44,8 @@ func (e *Executor) work() {
 	e.progress.Signal()
 }
 
-// step runs one job. The caller holds the lock; step releases it while it computes.
+// step takes a ready job and runs it. The caller holds the lock; step releases the lock
+// while it computes.
 func (e *Executor) step(s *scratch) {
 	e.poll()
 	t := e.ready[len(e.ready)-1]
@@ -74,9 +76,9 @@ func (e *Executor) step(s *scratch) {
 	e.finish(t.id, n.value)
 }
 
-// cut divides a large operation into parts. It makes all parts but the first ready and
-// returns the first. Neither rows nor elements depend on each other, so the parts have the
-// same bytes as the whole.
+// cut divides the large operation of job t into parts. It makes all parts but the first
+// ready and returns the first part. Neither rows nor elements depend on each other, so the
+// parts give the same bytes as the whole.
 func (e *Executor) cut(op *oplog.Op, t job) job {
 	units, least := parallelUnits(op)
 	parts := max(1, min(e.threads, units/least, t.cost/e.grain))
@@ -90,7 +92,8 @@ func (e *Executor) cut(op *oplog.Op, t job) job {
 	return t
 }
 
-// await runs jobs until an operation has its value.
+// await runs jobs until operation id has its value. It returns an error if the value cannot
+// be computed.
 func (e *Executor) await(id oplog.ID) error {
 	for !e.node(id).done {
 		switch {
@@ -110,7 +113,7 @@ func (e *Executor) await(id oplog.ID) error {
 	return nil
 }
 
-// drain runs jobs until none is ready. After an error it discards them.
+// drain runs jobs until none is ready. After an error it discards the ready jobs instead.
 func (e *Executor) drain() {
 	for len(e.ready) > 0 || e.workers > 0 {
 		if e.err != nil {
@@ -124,8 +127,9 @@ func (e *Executor) drain() {
 	}
 }
 
-// parallelUnits returns the number of units of an operation that can be computed
-// independently, and the smallest number of units that is worth a part.
+// parallelUnits returns into how many units op can be divided that are computed
+// independently, such as rows or elements. least is the smallest number of units that is
+// worth a separate job.
 func parallelUnits(op *oplog.Op) (units, least int) {
 	switch op.Kind {
 	case oplog.Dot, oplog.Gemm:
@@ -136,7 +140,7 @@ func parallelUnits(op *oplog.Op) (units, least int) {
 	return 1, 1
 }
 
-// cost estimates how long an operation takes, in additions of f32.
+// cost estimates how long op takes to compute, as an equivalent number of f32 additions.
 func cost(op *oplog.Op) int {
 	switch op.Kind {
 	case oplog.Dot, oplog.Gemm:

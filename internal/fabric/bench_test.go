@@ -10,7 +10,8 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// pump keeps a fabric busy: it sends the next message of a path when one arrives.
+// pump keeps a fabric busy. Whenever a message ends, it sends the next message on the same
+// path.
 type pump struct {
 	*Fabric
 	target sim.Target
@@ -44,7 +45,7 @@ func newPump(net Network, cfg Config, bytes Bytes, paths ...[]topology.LinkID) (
 	return eng, p
 }
 
-// run sends a number of messages and waits for their end.
+// run sends the given number of messages and waits until all of them have ended.
 func (p *pump) run(t tester, eng *sim.Engine, messages int) {
 	p.left = messages
 	for i := range p.paths {
@@ -55,8 +56,8 @@ func (p *pump) run(t tester, eng *sim.Engine, messages int) {
 	}
 }
 
-// makePaths returns a network with k disjoint paths of n hops each, or with k paths that
-// share their hops.
+// makePaths returns a network and k paths of n hops each through it. With shared, all k
+// paths use the same n links; otherwise no two paths have a link in common.
 func makePaths(k, n int, shared bool) (net hops, paths [][]topology.LinkID) {
 	for i := range k {
 		if i == 0 || !shared {
@@ -69,7 +70,8 @@ func makePaths(k, n int, shared bool) (net hops, paths [][]topology.LinkID) {
 	return net, paths
 }
 
-// from returns the path over the links of h, whose first link is number first.
+// from returns the path over len(h) links with consecutive numbers, the first of which is
+// first.
 func (h hops) from(first int) (p []topology.LinkID) {
 	for i := range h {
 		p = append(p, topology.LinkID(first+i))
@@ -77,8 +79,8 @@ func (h hops) from(first int) (p []topology.LinkID) {
 	return p
 }
 
-// BenchmarkMessages measures messages per second of wall time in both fidelities: on
-// disjoint paths, and eight at a time on one path.
+// BenchmarkMessages measures messages per second of wall time in both fidelities, for
+// messages on disjoint paths and for eight messages at a time on one path.
 func BenchmarkMessages(b *testing.B) {
 	const k, nhops = 8, 6
 	for _, c := range []struct {
@@ -114,6 +116,8 @@ func BenchmarkMessages(b *testing.B) {
 	}
 }
 
+// TestTransfersAllocateNothing checks that a transfer on a fabric that is already in use
+// allocates no memory.
 func TestTransfersAllocateNothing(t *testing.T) {
 	for _, c := range []struct{ shared, hbm bool }{{false, false}, {true, false}, {false, true}, {true, true}} {
 		net, paths := makePaths(4, 3, c.shared)

@@ -10,8 +10,9 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// TestEqualFlowsShareALink checks that k equal flows over one link take k times the
-// serialization of one flow, whether the link is their first or not.
+// TestEqualFlowsShareALink checks that k equal flows over one shared link take k times the
+// serialization time of one flow. It holds for a shared link at the start of the paths and
+// for one later on the paths.
 func TestEqualFlowsShareALink(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		k := rapid.IntRange(1, 9).Draw(t, "flows")
@@ -40,8 +41,9 @@ func TestEqualFlowsShareALink(t *testing.T) {
 	})
 }
 
-// TestMergingFlowsThatFit checks that two flows of 64 GB/s that merge into a link of 128
-// GB/s delay each other by at most one flit, for random sizes and starts.
+// TestMergingFlowsThatFit sends two flows over links of 64 GB/s that merge into a link of
+// 128 GB/s. It checks that the flows delay each other by at most one flit, for random sizes
+// and start times.
 func TestMergingFlowsThatFit(t *testing.T) {
 	slow, fast := Hop{64 * topology.GBps, 3 * ns}, Hop{128 * topology.GBps, 5 * ns}
 	net := hops{slow, slow, fast}
@@ -68,9 +70,9 @@ func TestMergingFlowsThatFit(t *testing.T) {
 	})
 }
 
-// TestCommIsNotHeldUpByBulk checks that a 4 KiB message of class Comm that shares links
-// with a 16 MiB load waits at each link for at most one flit, in the Train model for at
-// most 4 KiB.
+// TestCommIsNotHeldUpByBulk sends a 4 KiB message of class Comm over links that a 16 MiB
+// transfer of class Compute also uses. It checks that the message waits at each link for at
+// most one flit in the Flit model, and for at most 4 KiB in the Train model.
 func TestCommIsNotHeldUpByBulk(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		links := rapid.IntRange(1, 6).Draw(t, "links")
@@ -109,7 +111,7 @@ type mesh struct {
 	link map[[2]int]int
 }
 
-// newMesh draws a mesh.
+// newMesh draws the size of a mesh and the costs of its links.
 func newMesh(t *rapid.T) *mesh {
 	m := &mesh{w: rapid.IntRange(1, 5).Draw(t, "w"), h: rapid.IntRange(2, 5).Draw(t, "h"), link: map[[2]int]int{}}
 	for a := range m.w * m.h {
@@ -133,7 +135,8 @@ func newMesh(t *rapid.T) *mesh {
 	return m
 }
 
-// route returns the path from a to b, along the row first.
+// route returns the path from node a to node b: first along the row of a, then along the
+// column of b.
 func (m *mesh) route(a, b int) (p []topology.LinkID) {
 	for a != b {
 		next := a
@@ -153,9 +156,9 @@ func (m *mesh) route(a, b int) (p []topology.LinkID) {
 	return p
 }
 
-// TestFidelitiesAgreeUnderContention compares both fidelities on random traffic over random
-// meshes: makespans within 5 % or 4 KiB of serialization per hop, bytes and busy times per
-// link exactly.
+// TestFidelitiesAgreeUnderContention runs the same random traffic over random meshes in
+// both fidelities. It checks that the makespans differ by at most 5 % or the serialization
+// of 4 KiB per hop. The bytes and busy times of each link must be equal.
 func TestFidelitiesAgreeUnderContention(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := newMesh(t)
@@ -205,8 +208,8 @@ func TestFidelitiesAgreeUnderContention(t *testing.T) {
 	})
 }
 
-// TestFidelitiesAgreeOnAHotSlice compares the makespans of both fidelities for reads and
-// writes of one HBM slice.
+// TestFidelitiesAgreeOnAHotSlice runs random transfers that all read or write the same HBM
+// slice. It checks that the makespans of both fidelities differ by at most 5 % or 32 ns.
 func TestFidelitiesAgreeOnAHotSlice(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		k := rapid.IntRange(2, 6).Draw(t, "flows")
@@ -234,8 +237,9 @@ func TestFidelitiesAgreeOnAHotSlice(t *testing.T) {
 	})
 }
 
-// TestContentionIsBounded checks that the events of two transfers that share links do not
-// grow with bytes: large transfers are split into larger shares.
+// TestContentionIsBounded checks that the number of events of two transfers that share
+// links does not grow with their size. The parts into which a shared link splits a transfer
+// are larger for large transfers.
 func TestContentionIsBounded(t *testing.T) {
 	net := hops{{100 * topology.GBps, ns}, {100 * topology.GBps, ns}}
 	count := func(n Bytes) uint64 {
@@ -247,7 +251,8 @@ func TestContentionIsBounded(t *testing.T) {
 	}
 }
 
-// TestSameBytesTwice checks that two runs of the same transfers are equal.
+// TestSameBytesTwice checks that two runs of the same transfers give the same end times and
+// counters.
 func TestSameBytesTwice(t *testing.T) {
 	net := hops{{64 * topology.GBps, 3 * ns}, {64 * topology.GBps, 3 * ns}, {100 * topology.GBps, 5 * ns}}
 	for _, fid := range fidelities {
@@ -268,7 +273,8 @@ func TestSameBytesTwice(t *testing.T) {
 }
 
 // TestCommIsNotHeldUpBySmallerLoads checks that a message of class Comm waits for at most 4
-// KiB of a load of any size, also if the load is a rate-limited train.
+// KiB of a transfer of class Compute, whatever the size of that transfer. It also checks
+// this where the transfer arrives as a rate-limited train.
 func TestCommIsNotHeldUpBySmallerLoads(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		net := hops{
@@ -288,8 +294,8 @@ func TestCommIsNotHeldUpBySmallerLoads(t *testing.T) {
 	})
 }
 
-// TestContentionRegressions runs cases that once ended a message twice, or never, or
-// panicked.
+// TestContentionRegressions runs traffic that once made the fabric panic, end a message
+// twice or never end it. It checks that each message ends once.
 func TestContentionRegressions(t *testing.T) {
 	gbps := func(n int64) topology.BytesPerSec { return topology.BytesPerSec(n) * topology.GBps }
 	for name, c := range map[string]struct {
@@ -325,9 +331,10 @@ func TestContentionRegressions(t *testing.T) {
 	}
 }
 
-// TestSourcesTakeTurns checks the end of the shorter of two sources that share a link with
-// a third message: sources defer their trains in favour of the third message, not of each
-// other.
+// TestSourcesTakeTurns runs two messages that start at the same link and a third message
+// that arrives there over another link. It checks that the shorter of the two ends at
+// nearly the same time in both models. Sources delay their trains in favour of the third
+// message, but not in favour of each other.
 func TestSourcesTakeTurns(t *testing.T) {
 	net := hops{{64 * topology.GBps, 0}, {64 * topology.GBps, 0}}
 	flows := []flow{

@@ -48,25 +48,26 @@ type Network interface {
 	Hop(topology.LinkID) Hop
 }
 
-// Feeder is a Network with links that carry only the traffic of one other link. This saves
-// events and changes no time.
+// Feeder is a Network that also reports which links are fed: all traffic of a fed link
+// arrives over one other link. The Train model uses this to save events; no time changes.
 type Feeder interface {
-	// FedBy returns the link over which all traffic of a link comes, or -1 if there is no
-	// such link.
+	// FedBy returns the link over which all traffic of the given link arrives. It returns -1
+	// if traffic arrives over several links or starts at the given link.
 	FedBy(topology.LinkID) topology.LinkID
 }
 
 // SliceID is the number of an HBM slice, counted from 1. 0 is none.
 type SliceID int32
 
-// Bank is the access to an HBM slice at one end of a transfer. The zero value means that
-// the end is not in HBM.
+// Bank describes the HBM access at one end of a transfer: the slice and the region in it.
+// The zero value means that this end of the transfer is not in HBM.
 type Bank struct {
 	Slice  SliceID
 	Region memory.Region
 }
 
-// Transfer is one message.
+// Transfer describes a message to send: its size, class, path and the HBM accesses at its
+// ends.
 type Transfer struct {
 	Path  []topology.LinkID // not empty; must not change before the transfer ends
 	Bytes Bytes
@@ -100,7 +101,7 @@ type tally struct {
 	waitHigh, waitLow uint64
 }
 
-// wait adds a wait of n flits, each for the given time.
+// wait adds the waits of n flits, each of the given time, to the sum.
 func (c *tally) wait(each Time, n int64) {
 	high, low := bits.Mul64(uint64(each), uint64(n))
 	var carry uint64
@@ -159,10 +160,11 @@ type banks struct {
 // stage is a link, or the bitwise complement of the number of an HBM slice.
 type stage = topology.LinkID
 
-// hbmSlice returns the HBM slice of a stage. ok is false if the stage is a link.
+// hbmSlice returns the HBM slice that st stands for. ok is false if st is a link.
 func hbmSlice(st stage) (id SliceID, ok bool) { return SliceID(^st), st < 0 }
 
-// Passage is the passage of a part of a message over one link, for an observer.
+// Passage describes how a part of a message passed one link. The function set with Observe
+// receives it.
 type Passage struct {
 	Link             topology.LinkID
 	Class            Class
@@ -185,16 +187,18 @@ func New(eng *sim.Engine, net Network, cfg Config) *Fabric {
 	return f
 }
 
-// Observe sets a function that is called for every flit or train that a link serves, and
-// again for a train that is interrupted. Tests and traces use it. nil disables it.
+// Observe sets the function that is called for every flit or train that a link serves, and
+// again for a train that is interrupted. Tests and traces use it. A nil function disables
+// it.
 func (f *Fabric) Observe(fn func(Passage)) { f.observe = fn }
 
-// Waited returns how long the first flit of the message that ends now waited in front of
-// links. It requires Observe.
+// Waited returns the total time that the first flit of a message waited in front of links.
+// It is valid only in the Done event of that message and only after Observe.
 func (f *Fabric) Waited() Time { return f.waited }
 
-// observePassage reports a passage of message i to the observer. head says whether the
-// part contains the first flit.
+// observePassage completes p with the class of message i and reports it to the observer.
+// head says whether the part contains the first flit of the message; if so, the wait of
+// that flit is added to the total for Waited.
 func (f *Fabric) observePassage(i int32, head bool, p Passage) {
 	for len(f.waits) <= int(i) {
 		f.waits = append(f.waits, 0)
@@ -206,7 +210,7 @@ func (f *Fabric) observePassage(i int32, head bool, p Passage) {
 	f.observe(p)
 }
 
-// Stats returns the counters of a link.
+// Stats returns the counters of link id.
 func (f *Fabric) Stats(id topology.LinkID) Stats { return f.model.stats(id) }
 
 // Send starts a transfer at the current time.
@@ -237,7 +241,8 @@ func (f *Fabric) Send(t *Transfer) {
 	f.model.start(i)
 }
 
-// setStages sets the stages to the path and the HBM slices at its ends.
+// setStages sets b.stages to the servers of a message in order: the HBM slice to read from,
+// the links of path, and the HBM slice to write to.
 func (b *banks) setStages(path []topology.LinkID) {
 	b.stages = b.stages[:0]
 	if b.Read.Slice != 0 {
@@ -249,7 +254,7 @@ func (b *banks) setStages(path []topology.LinkID) {
 	}
 }
 
-// checkBank panics if the region of b does not have n bytes.
+// checkBank panics if b has a slice and the region of b does not have n bytes.
 func (f *Fabric) checkBank(b *Bank, n Bytes) {
 	if b.Slice != 0 && b.Region.Bytes() != n {
 		panic(fmt.Sprintf("fabric: transfer of %v to or from a region of %v", n, b.Region.Bytes()))
@@ -266,15 +271,18 @@ func (f *Fabric) finish(i int32) {
 	f.eng.Call(done)
 }
 
-// lastFlitBytes returns the size of the last flit.
+// lastFlitBytes returns the size of the last flit of m. flit is the size of the other
+// flits.
 func (m *message) lastFlitBytes(flit Bytes) Bytes { return m.Bytes - Bytes(m.flits-1)*flit }
 
-// isShort reports whether flit k of m is the last flit and smaller than the others.
+// isShort reports whether flit number k of m is the last flit and has fewer bytes than
+// flit.
 func (m *message) isShort(k int64, flit Bytes) bool {
 	return k == m.flits-1 && m.Bytes < Bytes(m.flits)*flit
 }
 
-// accessAt returns the HBM access at stage number st and its direction.
+// accessAt returns the HBM access at stage number st of a message: its direction and its
+// region. Stage 0 is a read; every other stage with an HBM slice is a write.
 func (b *banks) accessAt(st int) (memory.Op, memory.Region) {
 	if st == 0 {
 		return memory.Read, b.Read.Region

@@ -26,7 +26,7 @@ type hops []Hop
 func (h hops) NumLinks() int              { return len(h) }
 func (h hops) Hop(id topology.LinkID) Hop { return h[id] }
 
-// path returns the path over the given links.
+// path returns the path over the links with the given numbers.
 func path(ids ...int) (p []topology.LinkID) {
 	for _, id := range ids {
 		p = append(p, topology.LinkID(id))
@@ -34,7 +34,7 @@ func path(ids ...int) (p []topology.LinkID) {
 	return p
 }
 
-// all returns the path over all links.
+// all returns the path over all links of h in order.
 func (h hops) all() (p []topology.LinkID) {
 	for i := range h {
 		p = append(p, topology.LinkID(i))
@@ -54,7 +54,7 @@ type flow struct {
 	Transfer
 }
 
-// world is a fabric with flows and the times at which they end.
+// world is a fabric with flows that are scheduled to start, and the end time of each flow.
 type world struct {
 	*Fabric
 	eng   *sim.Engine
@@ -78,7 +78,8 @@ func (w *world) Handle(kind sim.Kind, arg uint64) {
 	w.done[arg] = w.eng.Now()
 }
 
-// run runs flows on a new fabric until all have ended.
+// run runs the given flows on a new fabric until all have ended, and checks that each ends
+// once.
 func run(t tester, net Network, cfg Config, flows ...flow) *world {
 	t.Helper()
 	w := newWorld(net, cfg, flows...)
@@ -86,7 +87,7 @@ func run(t tester, net Network, cfg Config, flows ...flow) *world {
 	return w
 }
 
-// newWorld returns a fabric with scheduled flows.
+// newWorld returns a new fabric on which the given flows are scheduled but not yet run.
 func newWorld(net Network, cfg Config, flows ...flow) *world {
 	if cfg.Flit == 0 {
 		cfg.Flit = flitSize
@@ -102,7 +103,7 @@ func newWorld(net Network, cfg Config, flows ...flow) *world {
 	return w
 }
 
-// run runs the flows until all have ended.
+// run runs the scheduled flows and checks that each of them ends once.
 func (w *world) run(t tester) {
 	t.Helper()
 	if err := w.eng.Run(context.Background()); err != nil {
@@ -118,7 +119,7 @@ func (w *world) run(t tester) {
 	}
 }
 
-// makespan returns the end of the last flow.
+// makespan returns the end time of the flow that ends last.
 func (w *world) makespan() (last Time) {
 	for _, at := range w.done {
 		last = max(last, at)
@@ -141,8 +142,8 @@ var anyPath = rapid.Custom(func(t *rapid.T) hops {
 	return h
 })
 
-// anySize draws sizes from 1 B to 16 MiB, uniformly in their logarithm, in whole flits or
-// not.
+// anySize draws sizes from 1 B to 16 MiB, uniformly in their logarithm. Some are multiples
+// of a flit and some are not.
 var anySize = rapid.Custom(func(t *rapid.T) Bytes {
 	n := Bytes(1) << rapid.IntRange(0, 24).Draw(t, "log size")
 	switch rapid.IntRange(0, 2).Draw(t, "kind of size") {
@@ -154,8 +155,8 @@ var anySize = rapid.Custom(func(t *rapid.T) Bytes {
 	return Bytes(rapid.Int64Range(1, int64(n)).Draw(t, "up to"))
 })
 
-// TestUncontendedEqualsFormula compares both models with Uncontended, for random paths and
-// sizes.
+// TestUncontendedEqualsFormula checks that a transfer without other traffic takes exactly
+// the time of Uncontended in both models, for random paths and sizes.
 func TestUncontendedEqualsFormula(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		net := anyPath.Draw(t, "path")
@@ -181,8 +182,9 @@ func TestUncontendedEqualsFormula(t *testing.T) {
 	})
 }
 
-// TestQueuedAddsUp checks Stats.Queued of a slow link behind a fast one: flit k waits k
-// times the difference of their serialization times, in both fidelities.
+// TestQueuedAddsUp checks Stats.Queued of a slow link that follows a fast link, in both
+// fidelities. Flit k waits there for k times the difference between the serialization times
+// of the two links.
 func TestQueuedAddsUp(t *testing.T) {
 	fast, slow := Hop{256 * topology.GBps, ns}, Hop{64 * topology.GBps, ns} // 1 and 4 ns a flit
 	net := hops{fast, slow}
@@ -205,8 +207,8 @@ func TestQueuedAddsUp(t *testing.T) {
 	}
 }
 
-// TestSlowLinkIsChargedOnce checks the time of 16 MiB with a slow link at the start, in the
-// middle and at the end of the path.
+// TestSlowLinkIsChargedOnce checks that 16 MiB over a path with one slow link take the same
+// time whether the slow link is the first, the middle or the last one.
 func TestSlowLinkIsChargedOnce(t *testing.T) {
 	fast, slow := Hop{128 * topology.GBps, 3 * ns}, Hop{64 * topology.GBps, 5 * ns}
 	const n = 16 << 20
@@ -224,7 +226,8 @@ func TestSlowLinkIsChargedOnce(t *testing.T) {
 	}
 }
 
-// TestNoBytesTakeTheLatency checks that a transfer of 0 bytes takes the latencies.
+// TestNoBytesTakeTheLatency checks that a transfer of 0 bytes takes the sum of the
+// latencies on its path.
 func TestNoBytesTakeTheLatency(t *testing.T) {
 	net := hops{{topology.GBps, 3 * ns}, {topology.GBps, 4 * ns}}
 	for _, fid := range fidelities {
@@ -234,8 +237,8 @@ func TestNoBytesTakeTheLatency(t *testing.T) {
 	}
 }
 
-// TestEventsDoNotGrowWithBytes checks that in the Train model 1 GiB takes no more events
-// than 256 KiB.
+// TestEventsDoNotGrowWithBytes checks that in the Train model a transfer of 1 GiB takes no
+// more events than a transfer of 256 KiB.
 func TestEventsDoNotGrowWithBytes(t *testing.T) {
 	net := make(hops, 6)
 	for i := range net {
@@ -272,8 +275,8 @@ var anyRegion = rapid.Custom(func(t *rapid.T) memory.Region {
 	return r
 })
 
-// TestUncontendedHBMAgrees checks that both models give the same time for any region of HBM
-// at either end.
+// TestUncontendedHBMAgrees checks that both models give the same time for a transfer
+// without other traffic whose source, destination or both are in HBM, for random regions.
 func TestUncontendedHBMAgrees(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		net := anyPath.Draw(t, "path")
@@ -300,8 +303,9 @@ func TestUncontendedHBMAgrees(t *testing.T) {
 	})
 }
 
-// TestUncontendedHBMEqualsFormula compares both models with UncontendedHBM, for sequential
-// accesses that start at a boundary of groups.
+// TestUncontendedHBMEqualsFormula checks that a sequential transfer from or to HBM takes
+// exactly the time of UncontendedHBM in both models. The transfers start at the first burst
+// of a group, a group being one burst per channel.
 func TestUncontendedHBMEqualsFormula(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		net := anyPath.Draw(t, "path")

@@ -14,7 +14,7 @@ type flits struct {
 	target   sim.Target
 	inFlight sim.Pool[flit]
 	links    []*flitServer
-	slices   [][]*flitServer // channels of each slice
+	slices   [][]*flitServer // channels of each HBM slice
 	servers  []*flitServer   // all of them, by the number events use
 	reads    []hbmRead       // by message
 	writes   []hbmWrite
@@ -71,7 +71,7 @@ func newFlits(f *Fabric) *flits {
 	return m
 }
 
-// Handle runs an event of the model.
+// Handle handles an event of the model. The event constants say what each kind means.
 func (m *flits) Handle(kind sim.Kind, arg uint64) {
 	switch kind {
 	case evFlitArrive:
@@ -93,6 +93,8 @@ func (m *flits) stats(id topology.LinkID) Stats {
 	return Stats{}
 }
 
+// start offers the first flit of message i or, if the message comes from HBM, starts to
+// read it.
 func (m *flits) start(i int32) {
 	for len(m.reads) <= int(i) {
 		m.reads = append(m.reads, hbmRead{})
@@ -105,12 +107,14 @@ func (m *flits) start(i int32) {
 	m.startRead(i)
 }
 
-// offer adds flit k of message i to the queue of its first link.
+// offer adds flit k of message i to the queue of the first link of its path.
 func (m *flits) offer(i int32, k int64) {
 	m.arrive(m.inFlight.Add(flit{msg: i, index: k}))
 }
 
-// arrive adds flit i to the server of its stage, or ends it at the destination.
+// arrive handles the arrival of flit i at its next stage. It adds the flit to the queue of
+// a link, writes it to an HBM slice, or removes it at the end of the path. The last flit of
+// a message ends the message.
 func (m *flits) arrive(i int32) {
 	fl := m.inFlight.At(i)
 	msg := &m.messages[fl.msg]
@@ -128,8 +132,8 @@ func (m *flits) arrive(i int32) {
 }
 
 // enqueue adds flit i to the queue of s. Even an idle server serves its queue only after
-// the other events of the instant, so that the higher class goes first if flits arrive
-// together.
+// all other events of the same instant. This way the higher class goes first if flits of
+// both classes arrive together.
 func (m *flits) enqueue(s *flitServer, i int32) {
 	fl := m.inFlight.At(i)
 	fl.arrived = m.eng.Now()
@@ -138,7 +142,8 @@ func (m *flits) enqueue(s *flitServer, i int32) {
 	m.wake(s)
 }
 
-// wake schedules the service of the queue of s, unless it is scheduled already.
+// wake schedules an event that serves the queue of s, unless such an event is scheduled
+// already.
 func (m *flits) wake(s *flitServer) {
 	if !s.woken {
 		s.woken = true
@@ -146,7 +151,7 @@ func (m *flits) wake(s *flitServer) {
 	}
 }
 
-// serveNext serves the next flit in the queues of s.
+// serveNext takes the next flit from the queues of s, class Comm first, and serves it.
 func (m *flits) serveNext(s *flitServer) {
 	s.woken = false
 	for class := range s.queues {
@@ -161,7 +166,8 @@ func (m *flits) serveNext(s *flitServer) {
 	}
 }
 
-// serve occupies s with flit i from now on and sends the flit to its next server.
+// serve occupies s with flit i from now on and schedules the arrival of the flit at its
+// next server.
 func (m *flits) serve(s *flitServer, i int32) {
 	fl := m.inFlight.At(i)
 	msg := &m.messages[fl.msg]
@@ -188,7 +194,7 @@ func (m *flits) serve(s *flitServer, i int32) {
 	m.eng.At(s.free+s.hop.Latency, m.target, evFlitArrive, uint64(i))
 }
 
-// link returns the server of a link, and creates it on first use.
+// link returns the server of the given link. It creates the server on first use.
 func (m *flits) link(id topology.LinkID) *flitServer {
 	if m.links[id] == nil {
 		m.links[id] = m.newServer(flitServer{id: id, hop: m.net.Hop(id)})
@@ -196,7 +202,7 @@ func (m *flits) link(id topology.LinkID) *flitServer {
 	return m.links[id]
 }
 
-// newServer gives a server its number.
+// newServer stores s, assigns it the number by which events refer to it, and returns it.
 func (m *flits) newServer(s flitServer) *flitServer {
 	s.number = len(m.servers)
 	m.servers = append(m.servers, &s)
@@ -222,7 +228,7 @@ func (m *flits) startRead(i int32) {
 	m.forwardFlits(i) // flits that need no burst
 }
 
-// splitBursts returns the bursts of a region, in order.
+// splitBursts returns the bursts that cover the region, in address order.
 func (m *flits) splitBursts(r memory.Region) (bursts []memory.BurstRange) {
 	for off := Bytes(0); off < r.Bytes(); {
 		b := m.cfg.HBM.BurstAt(r, off)
@@ -241,7 +247,8 @@ func (m *flits) requestBurst(i int32, c int) {
 	}
 }
 
-// writeFlit writes a flit that has arrived at the HBM after the path.
+// writeFlit adds a flit that has arrived at the HBM slice after the path. It queues each
+// burst whose last byte has now arrived.
 func (m *flits) writeFlit(fl flit) {
 	msg, b := &m.messages[fl.msg], &m.writes[fl.msg]
 	if fl.index == 0 {
@@ -259,7 +266,7 @@ func (m *flits) writeFlit(fl flit) {
 	}
 }
 
-// serveBurst occupies channel s with burst i.
+// serveBurst occupies channel s with burst i for the time of the burst.
 func (m *flits) serveBurst(s *flitServer, i int32) {
 	write := m.inFlight.At(i).stage > 0
 	end := m.eng.Now() + m.cfg.HBM.BurstTime
@@ -270,8 +277,8 @@ func (m *flits) serveBurst(s *flitServer, i int32) {
 	m.eng.At(s.free, m.target, evBurst, uint64(i))
 }
 
-// endBurst ends a burst. After a read, flits of the message may continue; after the last
-// write, the message ends.
+// endBurst ends the burst fl. After a burst of a read, flits of the message that are now
+// complete continue. After the last burst of a write, the message ends.
 func (m *flits) endBurst(fl flit) {
 	if fl.stage > 0 {
 		w := &m.writes[fl.msg]
@@ -286,7 +293,8 @@ func (m *flits) endBurst(fl flit) {
 	m.forwardFlits(fl.msg)
 }
 
-// forwardFlits adds the flits of message i whose bytes are complete to the first link.
+// forwardFlits sends the flits of message i that have been read completely to the first
+// link, in order.
 func (m *flits) forwardFlits(i int32) {
 	msg, b := &m.messages[i], &m.reads[i]
 	for b.first < len(b.bursts) && b.done[b.first] {
@@ -302,7 +310,8 @@ func (m *flits) forwardFlits(i int32) {
 	}
 }
 
-// channel returns channel c of a slice, and creates the channels on first use.
+// channel returns channel number c of the given HBM slice. It creates the channels of the
+// slice on first use.
 func (m *flits) channel(slice SliceID, c int) *flitServer {
 	for len(m.slices) <= int(slice) {
 		m.slices = append(m.slices, nil)

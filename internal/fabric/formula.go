@@ -36,15 +36,16 @@ func Uncontended(path []Hop, n, flit Bytes) Time {
 
 // UncontendedHBM returns the time of a sequential transfer from or to an HBM slice without
 // other traffic, in closed form. A group is one burst per channel; the transfer must start
-// at a boundary of groups. Each group takes one burst time, and the bytes from group g on
-// are transferred when group g is complete:
+// at the first byte of a group. The channels read one group per burst time. The path cannot
+// carry the bytes from group g on before group g has been read. So the time is
 //
 //	max over g of (g+1)·burst + path(bytes from group g on)
 //
-// The maximum is at the first group if the path is the bottleneck, and near the last group
-// if the channels are. A write of whole groups, or of less than one group, takes the same
-// time: its last bytes are complete one burst time after they arrive. The formula holds for
-// bursts of the size of a flit; ok is false where it does not hold.
+// where path is Uncontended. The maximum is at the first group if the path is the
+// bottleneck, and near the last group if the channels are the bottleneck. A write of whole
+// groups, or of less than one group, takes the same time, because its last bytes are
+// complete one burst time after they arrive. The formula holds for bursts of the size of a
+// flit. ok is false where the formula does not hold.
 func UncontendedHBM(path []Hop, h memory.HBM, op memory.Op, n, flit Bytes) (t Time, ok bool) {
 	group := Bytes(h.Channels) * h.Burst
 	if h.Burst != flit || op == memory.Write && n > group && n%group != 0 {

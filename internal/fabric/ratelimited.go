@@ -16,8 +16,9 @@ type rateLimited struct {
 
 const fullRate = 1 << 20
 
-// addRateLimited adds t as a rate-limited train that is served from start on. It returns
-// false if t is not rate-limited or the link has too little bandwidth left.
+// addRateLimited tries to serve t as a rate-limited train from start on and reports whether
+// it did. It does not if t arrives as fast as the link can send it, or if the rate-limited
+// trains in service leave too little bandwidth.
 func (s *server) addRateLimited(t *train, start Time) bool {
 	gap := t.gap()
 	if t.residual || t.atSource || gap <= s.perFlit || start > t.head+s.perFlit {
@@ -36,9 +37,10 @@ func (s *server) addRateLimited(t *train, start Time) bool {
 	return true
 }
 
-// limitedWork returns how much time of the link the rate-limited trains of a class and of
-// higher classes take while the link does other work from start on. These trains have moved
-// on already, so the other work is delayed.
+// limitedWork returns how long other work of the link is delayed by rate-limited trains.
+// The other work starts at start and takes the time work by itself. Only rate-limited
+// trains of the given class or a higher one count. They have moved on to the next server
+// already, so the other work must wait for them.
 func (s *server) limitedWork(start, work Time, class Class) (taken Time) {
 	spare := int64(fullRate)
 	for _, o := range s.limited {
@@ -59,10 +61,10 @@ func (s *server) limitedWork(start, work Time, class Class) (taken Time) {
 	return taken
 }
 
-// stretchService extends the service of t, which has just started, by the time of the
-// rate-limited trains. A train of class Comm is not delayed by rate-limited trains of class
-// Compute; their time is added to computeDelay instead and delays later trains of class
-// Compute.
+// stretchService extends the service of t, which has just started, by the time that the
+// link spends on rate-limited trains meanwhile. A train of class Comm is not delayed by
+// rate-limited trains of class Compute. Their time is added to computeDelay instead, which
+// delays later trains of class Compute.
 func (s *server) stretchService(t *train) {
 	if len(s.limited) == 0 || t.flits == 1 { // a single flit waits for at most one flit of another train, and has done so
 		return

@@ -1,7 +1,8 @@
 package fabric
 
-// arrive adds a train to the server of its stage. The stage is in the event: to look it up
-// in the message, which is rarely in the cache, would take longer than everything else.
+// arrive handles the arrival of train i at the server of stage `at`. It serves the train if
+// the server is free, else queues it. The event carries the stage because a lookup in the
+// message, which is rarely in the cache, would take longer than the rest of the function.
 func (m *trains) arrive(i int32, at stage) {
 	t, s := &m.all[i], m.server(at)
 	if s.ready(t.class) <= m.eng.Now() && s.queuesEmpty() {
@@ -13,7 +14,8 @@ func (m *trains) arrive(i int32, at stage) {
 	m.wakeWhenFree(s)
 }
 
-// serveNext serves the next train of s, unless s has become busy in the meantime.
+// serveNext serves the next waiting train of s, unless s has become busy since the event
+// was scheduled.
 func (m *trains) serveNext(s *server) {
 	s.woken = 0
 	if s.nextReady() <= m.eng.Now() && !s.queuesEmpty() {
@@ -21,8 +23,9 @@ func (m *trains) serveNext(s *server) {
 	}
 }
 
-// serve serves train i at s: all of it, or its share if another message waits. The rest
-// stays in the queue, or at its source.
+// serve serves train i at s. If another message waits, it serves only the first flits of
+// the train, as many as flitsToServe returns. The remaining flits go back to the queue or,
+// at the start of the path, to the source.
 func (m *trains) serve(s *server, i int32) {
 	t := &m.all[i]
 	if k := m.flitsToServe(s, t); k < t.flits {
@@ -42,12 +45,14 @@ func (m *trains) serve(s *server, i int32) {
 	m.wakeWhenFree(s)
 }
 
-// returnToSource returns the flits of a train that were offered but not served to their
-// source.
+// returnToSource gives the flits of rest back to the source of their message, which offers
+// them again later. The source had offered these flits, but the server did not serve them.
 func (m *trains) returnToSource(rest train) { m.sources[rest.msg].offered -= rest.flits }
 
-// flitsToServe returns how many flits of t to serve before another message that waits: the
-// flits that arrived before the other message, and at least a share.
+// flitsToServe returns how many flits of t the server serves now. Without another waiting
+// message, this is the whole train. Otherwise it is the flits that arrived before the other
+// message, but at least a share. A share is the number of flits after which two messages
+// take turns.
 func (m *trains) flitsToServe(s *server, t *train) int64 {
 	other := s.rival(m.all, t)
 	if other == nil {
@@ -67,8 +72,9 @@ func (m *trains) flitsToServe(s *server, t *train) int64 {
 	return min(k, t.flits)
 }
 
-// interrupt splits the train in service at s if train i must not wait for its end: if
-// train i has a higher class, or arrived before the rest of the train in service.
+// interrupt splits the train in service at s if the waiting train i must not wait until all
+// of that train is served. This is so if train i has a higher class, or if it arrived
+// before the last flits of the train in service.
 func (m *trains) interrupt(s *server, i int32) {
 	t, cur := &m.all[i], &s.serving
 	now := m.eng.Now()
@@ -108,10 +114,10 @@ func (m *trains) interrupt(s *server, i int32) {
 	}
 }
 
-// shorten reduces the train in service at s to its first k flits. If the train has not
-// arrived at the next server, only k flits arrive there, and the rest follows later.
-// Otherwise the whole train has moved on, and the rest becomes a residual train: it only
-// occupies s, so that later trains wait long enough.
+// shorten reduces the train in service at s to its first k flits; rest is the train of the
+// other flits. If the train has not yet arrived at the next server, only k flits arrive
+// there, and rest follows later. Otherwise the whole train has moved on, and rest becomes a
+// residual train: it only occupies s, so that later trains wait long enough.
 func (m *trains) shorten(s *server, rest *train, k int64) {
 	cur := &s.serving
 	s.count(m.Fabric, rest, -1)
@@ -143,14 +149,15 @@ func (m *trains) shorten(s *server, rest *train, k int64) {
 	}
 }
 
-// requeue puts the rest of a split train back into the queue. It goes before trains that
-// arrived at the same time: one of them may be the next train of the same message.
+// requeue puts rest, the unserved part of a split train, back into the queue of s. It goes
+// before trains that arrived at the same time, because one of them may be the next train of
+// the same message.
 func (m *trains) requeue(s *server, rest train) {
 	i := m.add(rest)
 	s.queues[rest.class].insert(m.all, i, func(other *train) bool { return other.head >= rest.head })
 }
 
-// pass serves all of train i and sends it to its next server.
+// pass serves the whole train i at s and sends it to its next server.
 func (m *trains) pass(s *server, i int32) {
 	t := &m.all[i]
 	perFlit := s.perFlit
@@ -168,8 +175,9 @@ func (m *trains) pass(s *server, i int32) {
 	}
 }
 
-// serviceStart returns when the service of t starts, and how long its first flit has
-// waited. If t is at its source, it also sets the deferral of the next train.
+// serviceStart returns when the service of t at s starts, and how long the first flit of t
+// has waited. If t is at its source, it also computes by how much the source defers its
+// next train.
 func (m *trains) serviceStart(s *server, t *train) (start, waits Time) {
 	free := s.ready(t.class)
 	start = max(free, t.head)
@@ -179,9 +187,9 @@ func (m *trains) serviceStart(s *server, t *train) (start, waits Time) {
 	}
 	src := &m.sources[t.msg]
 	if t.atSource {
-		// Flit by flit, the source would have let the waiting flits go before each of
-		// its own flits. The train goes first as a whole, and the next train of the source
-		// is deferred in return.
+		// In the Flit model, the waiting flits would go before each flit of this source.
+		// Here the train goes first as a whole. In return, the next train of the source
+		// is deferred.
 		start = max(free, m.eng.Now())
 		src.deferral = Time(t.flits) * s.backlog(m.all, t.class, start)
 		t.head, t.tail = start, start
@@ -192,9 +200,10 @@ func (m *trains) serviceStart(s *server, t *train) (start, waits Time) {
 	return start, waits
 }
 
-// passWithoutLink serves a train that does not move over a link: a residual train, which
-// only occupies the server, or a train at the channels of an HBM slice. Accesses overlap:
-// free channels already serve the next train.
+// passWithoutLink serves train i where it does not move over a link. It is either a
+// residual train, which only occupies the server, or a train at the channels of an HBM
+// slice. The accesses of successive trains to a slice overlap: a channel that is free
+// serves the next train already.
 func (m *trains) passWithoutLink(s *server, i int32) {
 	switch t := &m.all[i]; {
 	case s.slice == nil:
@@ -210,7 +219,9 @@ func (m *trains) passWithoutLink(s *server, i int32) {
 	m.drop(i)
 }
 
-// passLink sends train i over a link to its next server, or to its destination.
+// passLink sends train i over the link of s to its next server or to its destination.
+// perFlit is the service time of a flit of the train, waits the time that its first flit
+// has waited.
 func (m *trains) passLink(s *server, i int32, perFlit, waits Time) {
 	t := &m.all[i]
 	left := max(s.free, t.tail+perFlit) // when the last flit leaves
@@ -247,29 +258,32 @@ func (m *trains) passLink(s *server, i int32, perFlit, waits Time) {
 	m.drop(i)
 }
 
-// trainBytes returns the number of bytes in a train.
+// trainBytes returns the total size of the flits of t.
 func (m *trains) trainBytes(t *train) Bytes {
 	all := Bytes(t.flits) * m.cfg.Flit
 	return min(all, m.messages[t.msg].Bytes-Bytes(t.first)*m.cfg.Flit)
 }
 
-// arriveAt schedules the arrival of train i at a stage.
+// arriveAt schedules the arrival of train i at the server of stage `at`. head is the time
+// of the arrival.
 func (m *trains) arriveAt(head Time, i int32, at stage) {
 	m.eng.At(head, m.target, evArrive, uint64(uint32(at))<<32|uint64(uint32(i)))
 }
 
-// finishAt schedules the end of message i. Incrementing endSeq cancels it.
+// finishAt schedules the end of message i. Incrementing endSeq of the message's source
+// cancels it.
 func (m *trains) finishAt(i int32, at Time) {
 	m.eng.At(at, m.target, evFinish, uint64(m.sources[i].endSeq)<<32|uint64(uint32(i)))
 }
 
-// refillAt schedules the next train of the source of message i. Incrementing refillSeq
-// cancels it.
+// refillAt schedules the time at which the source of message i offers its next train.
+// Incrementing refillSeq of the source cancels it.
 func (m *trains) refillAt(i int32, at Time) {
 	m.eng.At(at, m.target, evRefill, uint64(m.sources[i].refillSeq)<<32|uint64(uint32(i)))
 }
 
-// wakeWhenFree schedules the service of the queue of s, unless it is scheduled already.
+// wakeWhenFree schedules an event that serves the queue of s when s becomes free. It does
+// nothing if no train waits or the event is scheduled already.
 func (m *trains) wakeWhenFree(s *server) {
 	if at := max(s.nextReady(), m.eng.Now()); !s.queuesEmpty() && s.woken != at+1 {
 		s.woken = at + 1 // 0 means none

@@ -47,7 +47,7 @@ const (
 	none     stage = -1
 )
 
-// linkUse says which kinds of traffic have used a link.
+// linkUse says whether nothing, only single-flit messages, or trains have used a link.
 type linkUse uint8
 
 const (
@@ -56,7 +56,8 @@ const (
 	servesTrains                // trains: the link has a server
 )
 
-// server returns the server of a stage, and creates it on first use.
+// server returns the server of stage st, which is a link or an HBM slice. It creates the
+// server on first use.
 func (m *trains) server(st stage) *server {
 	if slice, ok := hbmSlice(st); ok {
 		for len(m.slices) <= int(slice) {
@@ -81,7 +82,7 @@ func (m *trains) server(st stage) *server {
 // serverBatch is the number of servers that are allocated at a time. Servers never move.
 const serverBatch = 64
 
-// addServer creates the server of a link.
+// addServer creates the server of link st and stores its number in l.
 func (m *trains) addServer(st stage, l *linkState) {
 	n := len(m.servers)
 	if n == 0 || len(m.servers[n-1]) == serverBatch {
@@ -98,7 +99,7 @@ func (m *trains) serverAt(i int32) *server {
 	return &m.servers[uint32(i)/serverBatch][uint32(i)%serverBatch]
 }
 
-// link returns the state of a link, and initializes it on first use.
+// link returns the state of link st. It initializes the state on first use.
 func (m *trains) link(st stage) *linkState {
 	l := &m.links[st]
 	if l.use == notUsed {
@@ -107,7 +108,7 @@ func (m *trains) link(st stage) *linkState {
 	return l
 }
 
-// serialize returns how long n bytes, at most a flit, occupy the server.
+// serialize returns how long n bytes occupy the server. n is at most the size of a flit.
 func (s *server) serialize(n Bytes) Time {
 	if s.slice != nil {
 		return s.perFlit
@@ -115,7 +116,8 @@ func (s *server) serialize(n Bytes) Time {
 	return s.hop.Bandwidth.Serialize(n)
 }
 
-// count adds a train to the counters of the server, or subtracts it if sign is -1.
+// count adds the bytes and the busy time of t to the counters of s, or subtracts them if
+// sign is -1.
 func (s *server) count(f *Fabric, t *train, sign int64) {
 	n, busy := Bytes(t.flits)*f.cfg.Flit, Time(t.flits)*s.perFlit
 	if t.short {
@@ -128,7 +130,7 @@ func (s *server) count(f *Fabric, t *train, sign int64) {
 }
 
 // startedFlits returns how many flits of the train in service have started to leave by now.
-// Rate-limited trains have used a part of the time.
+// It leaves out the time that the server has spent on rate-limited trains.
 func (s *server) startedFlits(now Time) int64 {
 	spent := now - s.since
 	for _, o := range s.limited {
@@ -139,7 +141,7 @@ func (s *server) startedFlits(now Time) int64 {
 	return int64((max(spent, 0) + s.perFlit - 1) / s.perFlit)
 }
 
-// ready returns when the server can serve a train of a class.
+// ready returns when the server can start to serve a train of the given class.
 func (s *server) ready(class Class) Time {
 	if class == Compute {
 		return s.free + s.computeDelay
@@ -147,7 +149,7 @@ func (s *server) ready(class Class) Time {
 	return s.free
 }
 
-// nextReady returns when the server can serve the next waiting train.
+// nextReady returns when the server can start to serve the next waiting train.
 func (s *server) nextReady() Time {
 	if s.queues[Comm].first != 0 {
 		return s.ready(Comm)
@@ -155,11 +157,12 @@ func (s *server) nextReady() Time {
 	return s.ready(Compute)
 }
 
-// queuesEmpty reports whether no train waits.
+// queuesEmpty reports whether no train waits for the server.
 func (s *server) queuesEmpty() bool { return s.queues[Comm].first == 0 && s.queues[Compute].first == 0 }
 
-// pick removes the train to serve next from the queues: a train of class Comm if it has
-// arrived by now, else the train that arrives first.
+// pick removes the train to serve next from the queues and returns its number. This is the
+// first train of class Comm if it has arrived by now, else the train of either class that
+// arrives first.
 func (s *server) pick(all []train, now Time) int32 {
 	comm, compute := s.queues[Comm].first, s.queues[Compute].first
 	if compute == 0 || comm != 0 && (all[comm].atSource || all[comm].head <= max(now, all[compute].head)) {
@@ -168,8 +171,9 @@ func (s *server) pick(all []train, now Time) int32 {
 	return s.queues[Compute].pop(all)
 }
 
-// backlog returns the service time of the flits of a class that wait at a time, without
-// flits at their source.
+// backlog returns the service time of all flits of the given class that have arrived at the
+// server by the time `at` and wait there. Trains that are still at their source do not
+// count.
 func (s *server) backlog(all []train, class Class, at Time) (work Time) {
 	for i := s.queues[class].first; i != 0; i = all[i].next {
 		t := &all[i]
@@ -185,8 +189,8 @@ func (s *server) backlog(all []train, class Class, at Time) (work Time) {
 	return work
 }
 
-// rival returns the first waiting train of another message with which t must share the
-// server, or nil.
+// rival returns the first waiting train that competes with t for the server: a train of
+// another message, of the same class or a higher one. It returns nil if there is none.
 func (s *server) rival(all []train, t *train) *train {
 	for class := Comm; class <= t.class; class++ {
 		for i := s.queues[class].first; i != 0; i = all[i].next {

@@ -9,11 +9,11 @@ import (
 // command, cannot be split. While every link is free, it takes one event per link. Where it
 // must wait, it becomes a train.
 
-// passSingleFlit sends message i over link, which is number st of its path, at the current
+// passSingleFlit sends message i over link, the st-th link of its path, at the current
 // time.
 //
-// If all traffic of the next link comes over this link, no other message can come between:
-// the message passes both links in one event.
+// If all traffic of the next link arrives over this link, no other message can come
+// between. Then the message passes both links in one event.
 func (m *trains) passSingleFlit(i int32, st int, link stage) {
 	l := &m.links[link] // link is in the event, so that this load and that of msg overlap
 	msg := &m.messages[i]
@@ -53,8 +53,9 @@ func (m *trains) passSingleFlit(i int32, st int, link stage) {
 	}
 }
 
-// serialize returns the serialization time of n bytes. It caches recent results: most links
-// of a machine have the same bandwidth and most messages the same size.
+// serialize returns how long n bytes occupy a link of bandwidth bw. It caches recent
+// results, because most links of a machine have the same bandwidth and most messages the
+// same size.
 func (m *trains) serialize(bw topology.BytesPerSec, n Bytes) Time {
 	c := &m.recent[bw>>20&3]
 	if c.bandwidth != bw || c.bytes != n {
@@ -70,8 +71,8 @@ type serializeTime struct {
 	takes     Time
 }
 
-// fedLink returns next if all traffic of next comes over link, else none. A link feeds at
-// most one link: all its traffic continues there.
+// fedLink returns next if all traffic of the link next arrives over link, else none. Each
+// link feeds at most one other link in this way, because all its traffic continues there.
 func (m *trains) fedLink(link, next stage) stage {
 	if f, ok := m.net.(Feeder); ok && f.FedBy(next) == link {
 		return next
@@ -79,8 +80,8 @@ func (m *trains) fedLink(link, next stage) stage {
 	return none
 }
 
-// isFree reports whether a link can serve a single-flit message at a time without a wait,
-// given the traffic that has arrived by now.
+// isFree reports whether link l can serve a single-flit message at the time `at` without a
+// wait. It considers only the traffic that has arrived by now.
 func (m *trains) isFree(l *linkState, at Time) bool {
 	if l.free > at {
 		return false
@@ -92,8 +93,8 @@ func (m *trains) isFree(l *linkState, at Time) bool {
 	return s.free+s.computeDelay <= at && s.queuesEmpty() && len(s.limited) == 0
 }
 
-// convertToTrain makes a train of single-flit message i, which must wait in front of link
-// number st of its path.
+// convertToTrain turns single-flit message i into a train, because it must wait in front of
+// the st-th link of its path.
 func (m *trains) convertToTrain(i int32, st int) {
 	m.initSource(i)
 	if st == 0 {

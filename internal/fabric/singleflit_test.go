@@ -20,8 +20,9 @@ const (
 	peLinks
 )
 
-// fedPEs is a line of routers with a PE at each. It is a Feeder: all traffic that leaves a
-// PE comes over tcm->dma, and all traffic that enters its TCM over router->dma.
+// fedPEs is a line of routers with a PE at each router. It is a Feeder: all traffic that
+// leaves a PE starts on tcm->dma, and all traffic that enters its TCM arrives over
+// router->dma.
 //
 //	tcm -> dma -> router <-> router <-> ...
 //	tcm <- dma <- router
@@ -60,8 +61,8 @@ type traffic struct {
 	flows []flow
 }
 
-// anyTraffic draws messages of at most `most` bytes that start within a window, at
-// multiples of a grain.
+// anyTraffic draws messages of at most `most` bytes in the first `classes` classes. Each
+// starts at a multiple of grain, not later than window.
 func anyTraffic(most Bytes, grain, window Time, classes int) *rapid.Generator[traffic] {
 	return rapid.Custom(func(t *rapid.T) traffic {
 		n := rapid.IntRange(2, 5).Draw(t, "PEs")
@@ -95,8 +96,9 @@ func anyTraffic(most Bytes, grain, window Time, classes int) *rapid.Generator[tr
 	})
 }
 
-// TestFedLinksChangeNothing checks that a Feeder changes no time and no counter, for small
-// and large messages, sparse or dense.
+// TestFedLinksChangeNothing runs the same traffic on a network with and without the FedBy
+// method. It checks that all end times and counters are equal, for small and large
+// messages, sparse or dense.
 func TestFedLinksChangeNothing(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -132,7 +134,7 @@ func TestFedLinksChangeNothing(t *testing.T) {
 }
 
 // TestSingleFlitMessagesEqualFlits checks that single-flit messages of one class end at the
-// same time in both models, also if they share links.
+// same time in the Train model and in the Flit model, also if they share links.
 func TestSingleFlitMessagesEqualFlits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		x := anyTraffic(256, 1, 2000*ns, 1).Draw(t, "traffic")
@@ -146,8 +148,9 @@ func TestSingleFlitMessagesEqualFlits(t *testing.T) {
 	})
 }
 
-// TestFedLinksTakeTheFormula compares a message of any size over fed links, without other
-// traffic, with Uncontended.
+// TestFedLinksTakeTheFormula checks that a message without other traffic takes exactly the
+// time of Uncontended on a network with fed links, for any size. A fed link is one whose
+// traffic all arrives over one other link.
 func TestFedLinksTakeTheFormula(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		x := anyTraffic(9000, 1, 1000*ns, 2).Draw(t, "traffic")
@@ -163,7 +166,7 @@ func TestFedLinksTakeTheFormula(t *testing.T) {
 }
 
 // TestFedLinksSaveEvents checks that a single-flit message takes one event for a link and
-// the link that it feeds.
+// the next link together if all traffic of the next link arrives over the first.
 func TestFedLinksSaveEvents(t *testing.T) {
 	net := make(hops, 2*peLinks)
 	for i := range net {
@@ -181,9 +184,9 @@ func TestFedLinksSaveEvents(t *testing.T) {
 	}
 }
 
-// TestFedLinksKeepTheOrderOfAnInstant checks that a message does not overtake another
-// message of the same instant over a link that takes no time. Most links of the preset
-// alpha_beta take no time.
+// TestFedLinksKeepTheOrderOfAnInstant sends two messages in the same instant over links
+// that take no time, as most links of the preset alpha_beta do. It checks that neither
+// message overtakes the other.
 func TestFedLinksKeepTheOrderOfAnInstant(t *testing.T) {
 	net := make(hops, 2*peLinks)
 	net[dmaToRouter] = Hop{256 * topology.GBps, ns}

@@ -12,8 +12,8 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// load is the traffic of a stress test. Flow i starts at flows[i].at, or that long after
-// the end of flow after[i] if after[i] is not negative.
+// load is the traffic of a stress test. If after[i] is not negative, flow i starts the time
+// flows[i].at after the end of flow after[i]. Otherwise it starts at the time flows[i].at.
 type load struct {
 	net   hops
 	cfg   Config
@@ -31,7 +31,7 @@ type mix struct {
 	comm        float64 // share of flows of class Comm
 	chained     float64 // share of flows that wait for another flow
 	odd         bool    // links without latency or serialization, turnaround, messages of 0 and 1 B
-	window      Time    // time in which the other flows start
+	window      Time    // flows that wait for no other flow start before this time
 	worst, mean float64 // largest and mean error of a makespan, relative to the Flit model
 }
 
@@ -50,8 +50,8 @@ var mixes = []mix{
 
 const stressSeeds = 60
 
-// draw draws traffic over a line of nodes with links in both directions, so that paths
-// share links at their start, in the middle and at the end.
+// draw draws random traffic over a line of nodes with links in both directions. Paths share
+// links at their start, in the middle and at the end.
 func (x mix) draw(seed uint64) load {
 	r := rand.New(rand.NewPCG(seed, 1))
 	one := func(p float64) bool { return r.Float64() < p }
@@ -144,8 +144,8 @@ func (s *stress) Handle(kind sim.Kind, arg uint64) {
 	s.begin(int(arg))
 }
 
-// begin schedules the flows that wait for the end of flow i. If i is -1, it schedules the
-// flows that wait for no other flow.
+// begin schedules the flows that start after the end of flow i. If i is -1, it schedules
+// the flows that start independently of other flows.
 func (s *stress) begin(i int) {
 	for j, f := range s.load.flows {
 		if s.load.after[j] == i {
@@ -154,8 +154,8 @@ func (s *stress) begin(i int) {
 	}
 }
 
-// simulate runs a load and checks that every message ended once and that no state of a
-// message is left.
+// simulate runs the load in the given fidelity. It checks that every message ended once and
+// that the fabric holds no state of a message afterwards.
 func (l load) simulate(t tester, fid Fidelity) *stress {
 	t.Helper()
 	l.cfg.Fidelity = fid
@@ -168,7 +168,8 @@ func (l load) simulate(t tester, fid Fidelity) *stress {
 	return s
 }
 
-// drain runs the fabric until it is idle and checks its state.
+// drain runs the fabric until it is idle and checks that every message ended once and left
+// no state.
 func (s *stress) drain(t tester) {
 	t.Helper()
 	if err := s.eng.Run(context.Background()); err != nil {
@@ -209,22 +210,22 @@ func (s *stress) drain(t tester) {
 	}
 }
 
-// alone returns the time of flow i without other traffic.
+// alone returns how long flow i takes when it is the only traffic.
 func (l load) alone(t tester, i int, fid Fidelity) Time {
 	f := l.flows[i]
 	f.at = 0
 	return load{l.net, l.cfg, []flow{f}, []int{-1}}.simulate(t, fid).done[0]
 }
 
-// rounding returns by how much a message of n bytes may be faster than without other
-// traffic: the distance between the flits of a train is rounded down to a whole
-// femtosecond.
+// rounding returns by how much a message of n bytes may seem faster than the same message
+// without other traffic. The distance between two flits of a train is rounded down to a
+// whole femtosecond, which loses at most one femtosecond per flit.
 func rounding(n Bytes, flit Bytes) Time { return Time(n / flit) }
 
-// TestStress checks both models on random traffic: every message ends once and leaves no
-// state, every link carries the same bytes in the same busy time in both models, two runs
-// are equal, and no message is faster than without other traffic. The makespans of the
-// models differ by at most the bounds of the mix.
+// TestStress runs random traffic in both models and checks five properties. Every message
+// ends once and leaves no state. Every link carries the same bytes in the same busy time in
+// both models. Two runs are equal. No message is faster than without other traffic. The
+// makespans of the models differ by at most the bounds given for the kind of traffic.
 func TestStress(t *testing.T) {
 	for _, x := range mixes {
 		t.Run(x.name, func(t *testing.T) {
@@ -291,7 +292,8 @@ func TestIdleFabricForgets(t *testing.T) {
 	}
 }
 
-// TestNoCrossTalk checks that traffic on other links and slices changes no time.
+// TestNoCrossTalk checks that the end times of a load stay the same when other transfers
+// run on separate links and HBM slices.
 func TestNoCrossTalk(t *testing.T) {
 	for _, x := range mixes {
 		for seed := range uint64(stressSeeds) {

@@ -8,7 +8,7 @@ import (
 const (
 	maxTrains = 64      // trains of a message without other traffic
 	splitSize = 4 << 10 // bytes: a train in service may be split at multiples of this size
-	maxShares = 256     // larger messages than maxShares·splitSize are split into larger shares
+	maxShares = 256     // most shares of a message; above maxShares·splitSize bytes, shares are larger
 )
 
 // train is a sequence of flits that move together. It waits in front of a server or is in
@@ -31,7 +31,7 @@ type train struct {
 	next       int32 // next train in the queue of a server, or in the free list
 }
 
-// gap returns the time between the arrivals of two flits.
+// gap returns the time between the arrivals of two successive flits of t.
 func (t *train) gap() Time {
 	if t.flits < 2 {
 		return 0
@@ -39,7 +39,7 @@ func (t *train) gap() Time {
 	return (t.tail - t.head) / Time(t.flits-1)
 }
 
-// restAfter returns the train without its first k flits.
+// restAfter returns a train of the flits of t after the first k.
 func (t *train) restAfter(k int64) train {
 	rest := *t
 	rest.first += k
@@ -57,7 +57,7 @@ func (t *train) firstFlits(k int64) train {
 	return part
 }
 
-// trains is the Train model.
+// trains is the Train model: it moves trains of flits with one event per hop.
 type trains struct {
 	*Fabric
 	target  sim.Target
@@ -99,7 +99,7 @@ func newTrains(f *Fabric) *trains {
 	return m
 }
 
-// Handle runs an event of the model.
+// Handle handles an event of the model. The event constants say what each kind means.
 func (m *trains) Handle(kind sim.Kind, arg uint64) {
 	switch kind & 0xff {
 	case evArrive:
@@ -134,6 +134,8 @@ func (m *trains) stats(id topology.LinkID) Stats {
 	return t.stats()
 }
 
+// start starts message i: as a single-flit message if it has one flit and touches no HBM,
+// else as trains.
 func (m *trains) start(i int32) {
 	if msg := &m.messages[i]; msg.flits == 1 && !msg.banked {
 		if int(i) < len(m.sources) {
@@ -146,7 +148,8 @@ func (m *trains) start(i int32) {
 	m.offer(i)
 }
 
-// initSource initializes the source of message i.
+// initSource initializes the source of message i, which offers the message's trains one
+// after another.
 func (m *trains) initSource(i int32) {
 	msg := &m.messages[i]
 	for len(m.sources) <= int(i) {
@@ -166,7 +169,8 @@ func (m *trains) initSource(i int32) {
 	src.perTrain = max(m.split, (whole+slots-1)/slots)
 }
 
-// offer adds the next train of message i to the queue of its first server.
+// offer takes the next train of message i from its source and adds it to the queue of the
+// first server.
 func (m *trains) offer(i int32) {
 	msg, src := &m.messages[i], &m.sources[i]
 	now := m.eng.Now()
@@ -187,7 +191,7 @@ func (m *trains) offer(i int32) {
 	m.arrive(m.add(t), msg.stages[t.stage])
 }
 
-// add stores a train and returns its number.
+// add stores t in the pool and returns its number.
 func (m *trains) add(t train) int32 {
 	i := m.unused
 	if i == 0 {
@@ -199,7 +203,7 @@ func (m *trains) add(t train) int32 {
 	return i
 }
 
-// drop frees train i.
+// drop returns train i to the pool.
 func (m *trains) drop(i int32) {
 	m.all[i].next = m.unused
 	m.unused = i
@@ -208,8 +212,8 @@ func (m *trains) drop(i int32) {
 // trainQueue is a linked list of trains, sorted by the arrival of their heads.
 type trainQueue struct{ first, last int32 }
 
-// push adds train i, which has just arrived, behind all trains with an earlier or equal
-// head.
+// push adds train i, which has just arrived, to the queue. It goes behind all trains whose
+// head arrived earlier or at the same time.
 func (q *trainQueue) push(all []train, i int32) {
 	if q.last != 0 && all[i].head < all[q.last].head {
 		q.insert(all, i, func(other *train) bool { return other.head > all[i].head })
@@ -224,7 +228,7 @@ func (q *trainQueue) push(all []train, i int32) {
 	q.last = i
 }
 
-// insert adds train i before the first train for which after returns true.
+// insert adds train i to the queue, before the first train for which after returns true.
 func (q *trainQueue) insert(all []train, i int32, after func(*train) bool) {
 	at := &q.first
 	for *at != 0 && !after(&all[*at]) {
@@ -237,9 +241,10 @@ func (q *trainQueue) insert(all []train, i int32, after func(*train) bool) {
 	*at = i
 }
 
-// pop removes the first train and returns it. If that train is at its source, pop takes the
-// train at its source that was offered first: sources defer their trains in favour of
-// trains that arrive over other links, not of each other.
+// pop removes the train to serve next and returns its number. This is the first train of
+// the queue, unless that train is at its source. In this case it is the train at its source
+// that was offered earliest. The reason is that sources delay their trains in favour of
+// trains that arrive over other links, not in favour of each other.
 func (q *trainQueue) pop(all []train) int32 {
 	before, i := int32(0), q.first
 	if all[i].atSource {

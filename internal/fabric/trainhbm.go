@@ -2,9 +2,9 @@ package fabric
 
 import "github.com/kernbench/kernbench/internal/memory"
 
-// passHBM serves train i with the channels of an HBM slice and returns when its last flit
-// is complete. A read sends the flits to the first link as trains, which are split where
-// the link would become idle between two flits.
+// passHBM serves train i at the channels of an HBM slice and returns when its last flit is
+// read or written. A read also sends the flits to the first link, as trains. A new train
+// starts wherever the link would become idle between two flits.
 func (m *trains) passHBM(s *server, i int32) Time {
 	t := m.all[i]
 	msg := &m.messages[t.msg]
@@ -29,9 +29,10 @@ func (m *trains) passHBM(s *server, i int32) Time {
 }
 
 // runs sends the flits of a read to the first link, as trains. A run is a sequence of flits
-// that the link sends without a pause; a new run starts where the link would become idle.
-// Equal runs at equal distances, as on a link that is faster than the channels, are merged
-// into one train. The last run is never merged, because it determines the end.
+// that the link sends without a pause. Where the link would become idle, a new run starts.
+// If the link is faster than the channels, runs of equal length follow at equal distances;
+// these are merged into one train. The last run is never merged, because it determines the
+// end of the transfer.
 type runs struct {
 	*trains
 	link     stage // the first link
@@ -44,7 +45,8 @@ type runs struct {
 	lastHead Time  // head of the last merged run
 }
 
-// add adds the next flit, which is complete at a time.
+// add adds the next flit. through is the time at which the channels have read it
+// completely.
 func (r *runs) add(through Time) {
 	if r.run.flits > 0 && through > r.idleAt {
 		r.endRun()
@@ -57,7 +59,8 @@ func (r *runs) add(through Time) {
 	r.idleAt += r.perFlit
 }
 
-// endRun ends the current run and merges it with the runs before it if they are equal.
+// endRun ends the current run. It merges the run with the previous runs if length and
+// distance are equal, else it sends the previous runs to the link.
 func (r *runs) endRun() {
 	gap := r.run.head - r.lastHead
 	if r.merged.flits > 0 && r.run.flits == r.perRun && (r.period == 0 || gap == r.period) {
@@ -80,9 +83,10 @@ func (r *runs) send(t *train) {
 	}
 }
 
-// access serves train t with the channels of the slice of s and returns when it is
-// complete. ends has the time at which each channel has written the earlier flits of the
-// message; it is nil if only the occupancy of the channels matters.
+// access serves train t at the channels of the slice of s and returns when all of it is
+// read or written. If visit is not nil, it is called for each flit k with the time through
+// at which that flit is complete. ends has the time at which each channel has written the
+// earlier flits of the message; it is nil if only the occupancy of the channels matters.
 func (m *trains) access(s *server, t *train, ends []Time, visit func(k int64, through Time)) Time {
 	msg, b := &m.messages[t.msg], &m.banks[t.msg]
 	op, region := b.accessAt(int(t.stage))

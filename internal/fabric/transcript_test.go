@@ -25,9 +25,9 @@ import (
 //	a 0 compute 1024 0 1
 //	b 1 comm 64 1
 //
-// sends a at 0 ns, in class compute, 1024 bytes over links 0 and 1; and b. The output shows
-// what each link carries in the Train model, and when each transfer arrives in both models.
-// -rewrite updates the output.
+// sends two transfers. Transfer a starts at 0 ns in class compute and moves 1024 bytes over
+// links 0 and 1; transfer b starts at 1 ns. The output shows what each link carries in the
+// Train model, and when each transfer arrives in both models. -rewrite updates the output.
 func TestTranscripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		var net hops
@@ -52,14 +52,16 @@ func TestTranscripts(t *testing.T) {
 	})
 }
 
-// scan parses a line into variables.
+// scan parses the words of line into the variables to. It fails the test at the position of
+// d if the line does not match.
 func scan(t *testing.T, d *datadriven.TestData, line string, to ...any) {
 	if _, err := fmt.Sscan(line, to...); err != nil {
 		d.Fatalf(t, "%q: %v", line, err)
 	}
 }
 
-// runTransfers runs the transfers of a send command and returns its output.
+// runTransfers runs the transfers of a send command over net in both models and returns the
+// output of the command.
 func runTransfers(t *testing.T, d *datadriven.TestData, net hops, flit Bytes) string {
 	var names []string
 	var flows []flow

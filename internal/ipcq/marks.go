@@ -23,7 +23,8 @@ type slotMarks struct {
 	freed sim.Mark // the activity that returned the slot's credit
 }
 
-// mark returns the activities of the slot of fragment n, or nil without a trace.
+// mark returns the trace activities of the slot that holds fragment n, or nil without a
+// trace.
 func (r *Ring) mark(n uint64) *slotMarks {
 	if r.marks == nil {
 		return nil
@@ -31,8 +32,8 @@ func (r *Ring) mark(n uint64) *slotMarks {
 	return &r.marks.slots[n%uint64(r.Slots)]
 }
 
-// CreditBy returns the activity that returned the credit that was taken last, or 0 without
-// a trace.
+// CreditBy returns the activity that returned the credit that the sender took last, or 0
+// without a trace.
 func (r *Ring) CreditBy() sim.Mark {
 	if r.marks == nil {
 		return 0
@@ -40,16 +41,17 @@ func (r *Ring) CreditBy() sim.Mark {
 	return r.marks.credit
 }
 
-// recordDepth records in the trace how many fragments are visible and not taken, from at on.
+// recordDepth records in the trace how many fragments are visible and not yet taken by a
+// receive, from the time `at` on.
 func (r *Ring) recordDepth(at simtime.Time) {
 	r.marks.counted = max(r.marks.counted, at)
 	port := strings.Fields(r.To.Name)[1]
 	r.To.DMA.Trace.RecordDepth(r.marks.counted, port, int(r.marks.seen-r.taken))
 }
 
-// CreditsReady returns the time at which the sender has credits for a message of n bytes, or
-// for the ring's number of slots if the message has more fragments. ok is false if the time
-// is not known yet. CreditsReady takes no credits.
+// CreditsReady returns the time at which the sender has a credit for every fragment of a
+// message of n bytes. If the message has more fragments than the ring has slots, one credit
+// per slot counts. ok is false if the time is not known yet. CreditsReady takes no credits.
 func (r *Ring) CreditsReady(n memory.Bytes) (at simtime.Time, ok bool) {
 	last := r.readsNeeded(n)
 	if last > r.read {
@@ -62,8 +64,8 @@ func (r *Ring) CreditsReady(n memory.Bytes) (at simtime.Time, ok bool) {
 	return at, true
 }
 
-// CreditsReadyBy returns the activity that returned the latest credit that CreditsReady
-// counts, or 0 without a trace.
+// CreditsReadyBy returns the activity that returned the last of the credits that
+// CreditsReady waits for, or 0 without a trace.
 func (r *Ring) CreditsReadyBy(n memory.Bytes) (by sim.Mark) {
 	at := simtime.Time(-1)
 	for i := r.used; i < r.readsNeeded(n) && r.marks != nil; i++ {
@@ -74,20 +76,21 @@ func (r *Ring) CreditsReadyBy(n memory.Bytes) (by sim.Mark) {
 	return by
 }
 
-// readsNeeded returns how many fragments the receiver must have read, since the ring was
-// made, before the slots for a message of n bytes are free.
+// readsNeeded returns how many fragments in total the receiver must have read before the
+// slots for a message of n bytes are free. The count starts when the ring is made.
 func (r *Ring) readsNeeded(n memory.Bytes) uint64 {
 	after, slots := r.sent+uint64(min(r.Fragments(n), r.Slots)), uint64(r.Slots)
 	return max(after, slots) - slots
 }
 
-// Listen requests that the sender is woken when CreditsReady(n) is known, which it must not
-// be yet. After several calls, the size that is known first wakes the sender.
+// Listen requests that the sender is woken when the result of CreditsReady(n) becomes
+// known. It must not be known yet. After several calls, the sender is woken for the size
+// whose result is known first.
 func (r *Ring) Listen(n memory.Bytes) {
 	if last := r.readsNeeded(n); r.wakeAt == 0 || last < r.wakeAt {
 		r.wakeAt = last
 	}
 }
 
-// Unlisten cancels Listen.
+// Unlisten cancels all calls of Listen.
 func (r *Ring) Unlisten() { r.wakeAt = 0 }

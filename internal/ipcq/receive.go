@@ -52,7 +52,7 @@ func (rc *Receive) Reset(s oplog.Shape, d numeric.DType, n memory.Bytes) {
 	}
 }
 
-// Mismatch is the error of a Recv whose message has another dtype or size.
+// Mismatch is the error of a receive whose message has a different dtype or size.
 type Mismatch struct {
 	Ring         *Ring
 	Sent, Wanted Message
@@ -67,7 +67,8 @@ func (m *Message) describe() string {
 	return fmt.Sprintf("%v %v", m.Shape.Dim[:m.Shape.Rank], m.DType)
 }
 
-// Post requests the first message that no earlier Receive has requested.
+// Post adds rc as a receive for the first message of the ring that no earlier receive has
+// requested.
 func (r *Ring) Post(rc *Receive) {
 	rc.ring, rc.By = r, r.queues.eng.By
 	if r.marks != nil {
@@ -77,12 +78,13 @@ func (r *Ring) Post(rc *Receive) {
 	r.match()
 }
 
-// Waiting reports whether a message is visible that no Receive has requested.
+// Waiting reports whether the ring has a visible message that no Receive has requested.
 func (r *Ring) Waiting() bool {
 	return len(r.posted) == 0 && r.taken < r.sent && r.slots[r.taken%uint64(r.Slots)].visible
 }
 
-// match starts to copy the visible fragments to the receives that requested them.
+// match assigns visible fragments to the posted receives, in order, and starts to copy them
+// out of their slots.
 func (r *Ring) match() {
 	for len(r.posted) > 0 && r.taken < r.sent {
 		rc := r.posted[0]
@@ -102,8 +104,8 @@ func (r *Ring) match() {
 	}
 }
 
-// accept assigns message m to rc. If m is not of the requested kind, it sets rc.Err and
-// returns false.
+// accept assigns message m to rc. If the dtype or size of m is not what rc requests, it
+// sets rc.Err and returns false.
 func (rc *Receive) accept(m *Message) bool {
 	if m.Bytes != rc.Bytes || m.DType != rc.DType {
 		rc.Err = &Mismatch{rc.ring, *m, Message{Shape: rc.Shape, DType: rc.DType}}
@@ -122,8 +124,8 @@ func (rc *Receive) complete() {
 	}
 }
 
-// startCopy starts to copy fragment f out of its slot. The end of a copy within a TCM is
-// known at once, so such a copy needs no event.
+// startCopy starts to copy fragment f out of the given slot to the destination of rc. The
+// end of a copy within a TCM is known at once, so such a copy needs no event.
 func (r *Ring) startCopy(rc *Receive, f *fragment, slot uint64) {
 	r.taken++
 	by, now := r.queues.eng.By, r.queues.eng.Now()
@@ -182,8 +184,8 @@ func (r *Ring) startCopy(rc *Receive, f *fragment, slot uint64) {
 	}
 }
 
-// finishCopy records that all transfers that have started end at the given time. It calls
-// Done if these are all bytes of the message.
+// finishCopy records that all copies of rc that have started end by the time `at`. It calls
+// Done if these copies cover the whole message.
 func (rc *Receive) finishCopy(at simtime.Time) {
 	rc.End = max(rc.End, at)
 	if rc.taken == rc.Bytes {
@@ -198,12 +200,12 @@ func (m *message) String() string {
 	return fmt.Sprintf("%s on %v", m.Kind(), m.ring)
 }
 
-// Kind describes the message without its queue.
+// Kind describes the awaited message, without the name of its queue.
 func (m *message) Kind() string {
 	return fmt.Sprintf("a message %v %v", m.Shape.Dim[:m.Shape.Rank], m.DType)
 }
 
-// HeldBy returns the sender's kernel.
+// HeldBy returns the process of the sender's kernel, for which the receiver waits.
 func (m *message) HeldBy() *sim.Proc { return m.ring.From.Proc }
 
 // Await parks the receiver, whose clock is at now, until rc is complete, and returns rc.Err.

@@ -85,7 +85,7 @@ type fragment struct {
 	receive *Receive     // the receive that needs the end of the copy, or nil
 }
 
-// Message describes a message.
+// Message describes a message that a kernel sends.
 type Message struct {
 	ID    oplog.ID // the Send in the op log; 0 without a log
 	Shape oplog.Shape
@@ -100,7 +100,7 @@ const (
 	evCopied                  // a transfer out of a slot has ended
 )
 
-// Add adds a ring between two ends.
+// Add adds a ring that carries messages from one end to another.
 func (q *Queues) Add(from, to End, cfg Config) *Ring {
 	r := &Ring{Config: cfg, From: from, To: to, queues: q}
 	r.slots, r.credits = r.inlineSlots[:0], r.inlineCredits[:0]
@@ -115,8 +115,8 @@ func (q *Queues) Add(from, to End, cfg Config) *Ring {
 func (q *Queues) Remove(r *Ring) { q.rings.Take(r.number) }
 
 // TakeCredit takes a credit for one fragment and returns the time at which the sender has
-// it, now or later. ok is false if the time is not known yet; the sender must then call
-// AwaitCredit and try again.
+// this credit, which is now or later. ok is false if the time is not known yet; the sender
+// must then call AwaitCredit and try again.
 func (r *Ring) TakeCredit(now simtime.Time) (at simtime.Time, ok bool) {
 	if r.sent < uint64(r.Slots) {
 		return now, true
@@ -137,14 +137,14 @@ type creditWait Ring
 
 func (r *creditWait) String() string { return r.Kind() + " of " + (*Ring)(r).String() }
 
-// Kind describes the wait without its queue.
+// Kind describes what the sender waits for, without the name of the queue.
 func (r *creditWait) Kind() string { return "a free slot" }
 
-// HeldBy returns the receiver's kernel.
+// HeldBy returns the process of the receiver's kernel, for which the sender waits.
 func (r *creditWait) HeldBy() *sim.Proc { return r.To.Proc }
 
-// AwaitCredit parks the sender, whose clock is at now, until the receiver returns another
-// credit.
+// AwaitCredit parks the sender p, whose clock is at now, until the receiver returns one
+// more credit.
 func (r *Ring) AwaitCredit(p *sim.Proc, now simtime.Time) {
 	r.wakeAt = r.used + 1
 	p.ParkFrom((*creditWait)(r), now)
@@ -156,9 +156,9 @@ func (r *Ring) Fragments(n memory.Bytes) int {
 	return max(1, int((n+r.SlotSize-1)/r.SlotSize))
 }
 
-// Put sends fragment i of a message, for which the sender has taken a credit. req has the
-// source and the time; a nil path is replaced by the path of the ring. req.Done is called
-// when the fragment is in its slot.
+// Put sends fragment i of message m. The sender must have taken a credit for it. req has
+// the source of the bytes and the time; if its path is nil, it takes the path of the ring.
+// req.Done is called when the fragment is in its slot.
 func (r *Ring) Put(m *Message, i int, req *pe.Request) {
 	bytes := min(r.SlotSize, m.Bytes-memory.Bytes(i)*r.SlotSize)
 	if len(r.slots) < r.Slots && int(r.sent) == len(r.slots) {
@@ -180,8 +180,8 @@ func (r *Ring) Put(m *Message, i int, req *pe.Request) {
 	r.From.DMA.Submit(req)
 }
 
-// slotAccess returns the first n bytes of a slot as one end of a request. Only slots in HBM
-// need one: for other memories it returns the zero value.
+// slotAccess returns the first n bytes of a slot as one end of a DMA request. Only slots in
+// HBM need this; for other memories it returns the zero value.
 func (r *Ring) slotAccess(slot uint64, n memory.Bytes) pe.Access {
 	a := r.At
 	if a.Slice == 0 {
@@ -216,7 +216,8 @@ func (q *Queues) Handle(kind sim.Kind, arg uint64) {
 	}
 }
 
-// makeVisible makes a fragment visible to the receiver.
+// makeVisible makes the fragment in the given slot visible to the receiver and starts the
+// copy if a receive waits for it.
 func (r *Ring) makeVisible(slot uint64) {
 	f := &r.slots[slot]
 	f.visible = true
@@ -233,8 +234,8 @@ func (r *Ring) makeVisible(slot uint64) {
 	}
 }
 
-// finishTransfer records the end of a transfer out of the slot of f. The last transfer
-// returns the credit of the slot.
+// finishTransfer records the end of a transfer out of the slot that holds f. After the last
+// transfer of the slot, its credit returns.
 func (r *Ring) finishTransfer(f *fragment) {
 	f.parts--
 	if rc := f.receive; rc != nil {
@@ -245,8 +246,8 @@ func (r *Ring) finishTransfer(f *fragment) {
 	r.returnCredits(r.queues.eng.Now(), r.queues.eng.By)
 }
 
-// returnCredits returns the credits of all slots that are free at the given time and whose
-// credits were not returned before. by is the activity that freed them.
+// returnCredits gives back to the sender the credits of all slots that are free at the time
+// `at` and whose credits are still outstanding. `by` is the activity that freed the slots.
 func (r *Ring) returnCredits(at simtime.Time, by sim.Mark) {
 	if len(r.credits) < r.Slots {
 		r.credits = append(r.credits, make([]simtime.Time, r.Slots-len(r.credits))...)
@@ -271,8 +272,8 @@ func (r *Ring) returnCredits(at simtime.Time, by sim.Mark) {
 	}
 }
 
-// String returns the names of the two ends.
+// String returns the queue with the names of its two ends, for messages.
 func (r *Ring) String() string { return "the queue " + r.From.Name + " -> " + r.To.Name }
 
-// Unreceived returns the number of fragments that no receive has taken.
+// Unreceived returns how many fragments were sent and not yet taken by a receive.
 func (r *Ring) Unreceived() int { return int(r.sent - r.taken) }

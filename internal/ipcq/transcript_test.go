@@ -121,7 +121,7 @@ func (b *bench) element(name string) *element {
 	return b.pes[name]
 }
 
-// command runs one command of a transcript.
+// command runs one command of a transcript and returns its output.
 func (b *bench) command(t *testing.T, d *datadriven.TestData) string {
 	switch d.Cmd {
 	case "queue":
@@ -156,8 +156,8 @@ func (b *bench) queue(t *testing.T, d *datadriven.TestData) string {
 	return fmt.Sprintln(r)
 }
 
-// state prints for each queue how many fragments were sent and read, the content of the
-// slots, and the credits that the sender may take.
+// state returns the state of each queue as text: how many fragments were sent and read, the
+// content of the slots, and the credits that the sender may take.
 func (b *bench) state() string {
 	var out strings.Builder
 	for _, r := range b.rings {
@@ -178,7 +178,8 @@ func (b *bench) state() string {
 	return out.String()
 }
 
-// run runs the programs of the PEs until they end or fail, and returns the output.
+// run runs the programs of the PEs until they end or fail. It returns what happened, in
+// order of time.
 func (b *bench) run(t *testing.T, d *datadriven.TestData) string {
 	b.lines = nil
 	start := b.eng.Now()
@@ -209,7 +210,7 @@ func (b *bench) run(t *testing.T, d *datadriven.TestData) string {
 	return out.String()
 }
 
-// ring returns the queue between two PEs.
+// ring returns the queue from one PE to another. It fails the test if there is none.
 func (b *bench) ring(t *testing.T, d *datadriven.TestData, from, to string) *Ring {
 	i := slices.IndexFunc(b.rings, func(r *Ring) bool { return r.From.Name == from && r.To.Name == to })
 	if i < 0 {
@@ -218,7 +219,7 @@ func (b *bench) ring(t *testing.T, d *datadriven.TestData, from, to string) *Rin
 	return b.rings[i]
 }
 
-// step runs one step of a program.
+// step runs one step of a PE's program, such as "send b 64".
 func (b *bench) step(t *testing.T, d *datadriven.TestData, e *element, words []string) {
 	n, err := strconv.Atoi(words[len(words)-1])
 	if err != nil {
@@ -243,12 +244,13 @@ func (b *bench) step(t *testing.T, d *datadriven.TestData, e *element, words []s
 	}
 }
 
-// bytesOf returns the shape of a message of n bytes.
+// bytesOf returns the shape of a message of n elements of one byte each.
 func bytesOf(n memory.Bytes) oplog.Shape {
 	return oplog.Shape{Rank: 1, Dim: [oplog.MaxRank]int32{int32(n)}}
 }
 
-// send sends a message of n bytes. It waits for a credit for each fragment.
+// send sends a message of n bytes from e over r. It waits for a credit before each
+// fragment.
 func (b *bench) send(e *element, r *Ring, n memory.Bytes) {
 	b.sends++
 	m := Message{ID: oplog.ID(b.sends), Shape: bytesOf(n), DType: numeric.U8, Bytes: n}
@@ -273,7 +275,8 @@ func (b *bench) send(e *element, r *Ring, n memory.Bytes) {
 	}
 }
 
-// room waits, as Select does, until a message of n bytes could be sent without a wait.
+// room waits until the ring has credits for a message of n bytes, as a Select with CanSend
+// does.
 func (b *bench) room(e *element, r *Ring, n memory.Bytes) {
 	at, ok := r.CreditsReady(n)
 	for ; !ok; at, ok = r.CreditsReady(n) {
@@ -287,7 +290,8 @@ func (b *bench) room(e *element, r *Ring, n memory.Bytes) {
 
 func (e *element) String() string { return "anything" }
 
-// any waits for a message on any queue to a PE and returns the queue. The queues take turns.
+// any waits until a queue to PE e has a message and returns this queue. It starts the
+// search at the queue after the previous one, so that the queues take turns.
 func (b *bench) any(e *element) *Ring {
 	for {
 		for i := range b.rings {
@@ -307,8 +311,8 @@ func (b *bench) any(e *element) *Ring {
 	}
 }
 
-// receive receives a message of n bytes into memory if into is set, and otherwise into a
-// tile. It waits until the whole message is visible.
+// receive receives a message of n bytes from r at PE e: into memory if into is true, else
+// into a tile. It waits until the whole message is visible.
 func (b *bench) receive(e *element, r *Ring, n memory.Bytes, into bool) {
 	rc := &Receive{}
 	rc.Reset(bytesOf(n), numeric.U8, n)

@@ -9,8 +9,9 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// translate appends the parts of memory behind a box of virtual addresses, in row-major
-// order. A box within one shard is one part.
+// translate appends to `to` the physical parts of memory that a box of virtual addresses
+// occupies, in row-major order. The box starts at va and has rows of rowBytes each, stride
+// bytes apart. A box within one shard is a single part.
 func (m *Machine) translate(to []pe.Access, va memory.VA, rows int64, rowBytes, stride memory.Bytes) ([]pe.Access, error) {
 	if rows == 0 || rowBytes == 0 {
 		return to, nil
@@ -41,8 +42,8 @@ func (m *Machine) translate(to []pe.Access, va memory.VA, rows int64, rowBytes, 
 	return to, nil
 }
 
-// path appends the links from one node to another. There is always a path: topology.Compile
-// rejects systems with an unreachable node.
+// path appends to `to` the links of the path between the nodes `from` and dest. There is
+// always a path: topology.Compile rejects systems with an unreachable node.
 func (m *Machine) path(to []topology.LinkID, from, dest topology.NodeID) []topology.LinkID {
 	to, err := m.Graph.Route(to, from, dest)
 	if err != nil {
@@ -51,9 +52,10 @@ func (m *Machine) path(to []topology.LinkID, from, dest topology.NodeID) []topol
 	return to
 }
 
-// findRoute appends the path of a transfer between two memories. Within one HBM slice or
-// SRAM, the path leads to the router of the memory and back. Within one TCM, it is the read
-// port, since the TCM writes through another port at the same time.
+// findRoute appends to `to` the links of a transfer between the memories `from` and dest.
+// If both are the same HBM slice or SRAM, the path leads to the router of that memory and
+// back. If both are the same TCM, the path is only its read port, because a TCM writes
+// through another port at the same time.
 func (m *Machine) findRoute(to []topology.LinkID, from, dest memory.ID) []topology.LinkID {
 	a, b := m.Node(from), m.Node(dest)
 	if a != b {
@@ -74,8 +76,9 @@ func (m *Machine) findRoute(to []topology.LinkID, from, dest memory.ID) []topolo
 	return append(to, out, in)
 }
 
-// Request returns a request that reads a region of any memory into the TCM of the PE, or
-// writes the region from the TCM.
+// Request returns a DMA request between region r of the memory `at` and address tcm of the
+// PE's TCM. memory.Read copies the region into the TCM, memory.Write copies from the TCM to
+// the region.
 func (p *PE) Request(op memory.Op, at memory.ID, r memory.Region, tcm memory.Addr) pe.Request {
 	m := p.machine
 	from, to := m.Access(at, r), m.Access(p.Memory(topology.KindTCM), memory.Contiguous(tcm, r.Bytes()))
@@ -85,8 +88,8 @@ func (p *PE) Request(op memory.Op, at memory.ID, r memory.Region, tcm memory.Add
 	return pe.Request{Op: op, Class: fabric.Compute, Path: m.findRoute(nil, from.Memory, to.Memory), From: from, To: to}
 }
 
-// DMABusy returns how long a channel of the PE's DMA engine has carried data. Waits do not
-// count.
+// DMABusy returns how long the read or write channel of the PE's DMA engine has carried
+// data. Time in which requests wait does not count.
 func (p *PE) DMABusy(op memory.Op) simtime.Time {
 	g := p.machine.Graph
 	from, to := g.PERouter(p.SIP, p.Cube, p.PE), g.PENode(p.SIP, p.Cube, p.PE, topology.KindDMA)

@@ -11,8 +11,9 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// ringProgram returns a program in which every PE sends a tile of 64 elements east, receives
-// a tile from the west and adds it, for a number of rounds.
+// ringProgram returns a program for PEs in a ring. In each of the given rounds, every PE
+// sends a tile of 64 elements east, receives a tile from the west, and adds the received
+// tile to its own.
 func ringProgram(ids []PEID, rounds int) Program {
 	p := Program{Name: "ring", Targets: ids, Body: func(t *tl.PE) {
 		acc := t.Full(tl.Shape{64}, tl.F16, 1)
@@ -49,8 +50,8 @@ func (h *repeater) Handle(_ sim.Kind, arg uint64) {
 	}
 }
 
-// measureBareEvents returns how many events with no work the engine handles per CPU second,
-// with a number of events pending.
+// measureBareEvents returns how many events that do nothing the engine handles per second
+// of CPU time. pending is the number of events in the queue meanwhile.
 func measureBareEvents(b *testing.B, pending int) float64 {
 	h := &repeater{eng: sim.New(), left: 2_000_000}
 	h.target = h.eng.Register(h)
@@ -64,8 +65,9 @@ func measureBareEvents(b *testing.B, pending int) float64 {
 	return float64(h.eng.Events()) / (cpuTime() - began).Seconds()
 }
 
-// BenchmarkQueueMessages measures how many messages between PEs in a ring (send, receive,
-// add) are simulated per CPU second. For comparison it reports the rate of bare events.
+// BenchmarkQueueMessages measures how many messages between PEs in a ring are simulated per
+// second of CPU time. A message consists of a send, a receive and an addition. For
+// comparison it reports how many events that do nothing the engine handles.
 func BenchmarkQueueMessages(b *testing.B) {
 	for _, c := range []struct {
 		name   string
@@ -109,9 +111,9 @@ func BenchmarkQueueMessages(b *testing.B) {
 	}
 }
 
-// BenchmarkSelect measures a Select whose first case is ready, a Select whose second case
-// is ready, so that the CPU must wait until the other PEs have caught up, and a message
-// between two PEs, without and with a Select that waits for it.
+// BenchmarkSelect measures four programs: a Select whose first case is ready; a Select
+// whose second case is ready, which waits until the other PEs have caught up with the CPU;
+// a message between two PEs; and such a message with a Select that waits for it.
 func BenchmarkSelect(b *testing.B) {
 	recv, signal := tl.CanRecv(tl.West), tl.CanSignal(0, tl.NE, 0)
 	send := tl.CanSend(tl.East, tl.Shape{64}, tl.F16)

@@ -23,9 +23,9 @@ type queueSet struct {
 	allocations []allocation
 }
 
-// CheckNeighbors returns an error if a neighbour table has an invalid port, uses a port
-// twice or uses more than most ports of a PE. name returns the name of a PE for errors, or
-// an error if the table must not contain the PE.
+// CheckNeighbors returns an error if a connection of table has an invalid port, if two
+// connections use the same port, or if a PE has more than most connections. name returns
+// the name of a PE for error messages, or an error if the table must not contain the PE.
 func CheckNeighbors(table []Connection, most int, name func(id PEID) (fmt.Stringer, error)) error {
 	ports := map[PEID][]tl.Port{}
 	for _, l := range table {
@@ -52,7 +52,8 @@ func CheckNeighbors(table []Connection, most int, name func(id PEID) (fmt.String
 	return nil
 }
 
-// connect builds the queues of a neighbour table.
+// connect builds two queues, one in each direction, for each connection of the neighbour
+// table.
 func (n *queueSet) connect(table []Connection) error {
 	m := n.machine
 	err := CheckNeighbors(table, n.config.MaxPorts, func(id PEID) (fmt.Stringer, error) {
@@ -98,8 +99,9 @@ func (n *queueSet) newEnd(id PEID, p tl.Port) queueEnd {
 	return queueEnd{pe, pe.String() + " " + p.String() + n.where(id)}
 }
 
-// addRing builds the queue from one port to another. there and back are the paths between
-// their TCMs.
+// addRing builds the queue that carries messages between the ports `from` and `to`, in this
+// direction. there is the path from the TCM of the sender to the TCM of the receiver, back
+// the reverse path.
 func (n *queueSet) addRing(from, to *queueEnd, there, back []topology.LinkID) (*ipcq.Ring, error) {
 	m, q, kind, b := n.machine, &n.config, n.config.BufferKind, to.pe
 	cfg := ipcq.Config{Slots: q.NSlots, SlotSize: q.SlotSize, Memory: b.Memory(bufferKinds[kind])}
@@ -130,7 +132,8 @@ var bufferKinds = map[topology.BufferKind]topology.Kind{
 	topology.BufferTCM: topology.KindTCM, topology.BufferSRAM: topology.KindSRAM, topology.BufferHBM: topology.KindHBM,
 }
 
-// checkReceived returns an error if a queue has messages that no kernel received.
+// checkReceived returns an error if a queue still has messages that were sent and never
+// received. kernel is the name of the kernel for the error.
 func (n *queueSet) checkReceived(kernel string) error {
 	for _, ring := range n.rings {
 		if k := ring.Unreceived(); k > 0 {
@@ -140,7 +143,7 @@ func (n *queueSet) checkReceived(kernel string) error {
 	return nil
 }
 
-// disconnect removes the queues and frees their slots.
+// disconnect removes all queues of n and frees the memory of their slots.
 func (n *queueSet) disconnect() {
 	for _, ring := range n.rings {
 		n.machine.queues.Remove(ring)
@@ -158,8 +161,8 @@ type allocation struct {
 	memory.Segment
 }
 
-// allocate allocates n bytes for a PE. If the memory is the TCM, the PE has less space for
-// tiles.
+// allocate allocates n bytes of memory id for PE p. If the memory is the TCM of the PE, the
+// space for its tiles shrinks by n.
 func allocate(p *PE, id memory.ID, n memory.Bytes) (allocation, error) {
 	addr, err := p.machine.Memory(id).Allocator.Alloc(n, 256)
 	if err == nil && id.Kind == oplog.TCM {
@@ -168,7 +171,7 @@ func allocate(p *PE, id memory.ID, n memory.Bytes) (allocation, error) {
 	return allocation{p, memory.Segment{Memory: id, Addr: addr, Bytes: n}}, err
 }
 
-// free frees the memory.
+// free returns the memory to its allocator. If the memory is TCM, tiles may use it again.
 func (b *allocation) free() {
 	if b.Memory.Kind == oplog.TCM {
 		b.pe.Tiles.Release(b.Bytes)

@@ -20,8 +20,9 @@ func (m *Machine) CopyIn(va memory.VA, n memory.Bytes, data []byte, done sim.Eve
 	return err
 }
 
-// CopyOut starts to copy n bytes at virtual address va to the host. It calls done at the end
-// of the copy. The value of the returned operation is the bytes.
+// CopyOut starts to copy n bytes at virtual address va to the host. It calls done at the
+// end of the copy. It returns the number of the copy in the op log; the bytes are the value
+// of that operation.
 func (m *Machine) CopyOut(va memory.VA, n memory.Bytes, done sim.Event) (oplog.ID, error) {
 	return m.copyHost(oplog.HostRead, va, n, nil, done)
 }
@@ -42,8 +43,8 @@ func (m *Machine) Clear(va memory.VA, n memory.Bytes) error {
 	return nil
 }
 
-// Peek returns the current values of n bytes at virtual address va. It computes all values
-// that have been written. It takes no simulated time and is not in the op log.
+// Peek returns the current values of n bytes at virtual address va, computing all values
+// that have been written so far. It takes no simulated time and adds nothing to the op log.
 func (m *Machine) Peek(va memory.VA, n memory.Bytes) ([]byte, error) {
 	if m.Data == nil {
 		return nil, cpu.ErrNoValues
@@ -67,7 +68,8 @@ func (m *Machine) Peek(va memory.VA, n memory.Bytes) ([]byte, error) {
 }
 
 // HostPeek simulates the time of a copy of n bytes at virtual address va to the host, and
-// calls done at its end. It is not in the op log. The caller gets the bytes from Peek.
+// calls done at the end of that time. It adds nothing to the op log. The caller gets the
+// bytes from Peek.
 func (m *Machine) HostPeek(va memory.VA, n memory.Bytes, done sim.Event) error {
 	pieces, err := m.translate(nil, va, 1, n, n)
 	if err != nil {
@@ -80,7 +82,8 @@ func (m *Machine) HostPeek(va memory.VA, n memory.Bytes, done sim.Event) error {
 	return nil
 }
 
-// copyHost starts a copy between the host and memory and adds it to the op log.
+// copyHost starts a copy between the host and memory, adds it to the op log and returns its
+// number there. kind gives the direction.
 func (m *Machine) copyHost(kind oplog.Kind, va memory.VA, n memory.Bytes, data []byte, done sim.Event) (oplog.ID, error) {
 	pieces, err := m.translate(nil, va, 1, n, n)
 	if err != nil {
@@ -104,7 +107,8 @@ func (m *Machine) copyHost(kind oplog.Kind, va memory.VA, n memory.Bytes, data [
 	return id, nil
 }
 
-// newHostOp returns an operation of the host on plain bytes, for the op log.
+// newHostOp returns an op log entry for an operation of the host on n bytes, which are in
+// the given pieces of memory.
 func (m *Machine) newHostOp(kind oplog.Kind, pieces []pe.Access, n memory.Bytes) oplog.Op {
 	return oplog.Op{
 		Kind: kind, PE: -1, Launch: -1, Peer: -1, Port: -1, Issue: m.Engine.Now(),
@@ -113,8 +117,8 @@ func (m *Machine) newHostOp(kind oplog.Kind, pieces []pe.Access, n memory.Bytes)
 	}
 }
 
-// LogBarrier records in the op log that everything before it happened before everything
-// after it, because the host waited.
+// LogBarrier adds a barrier to the op log: because the host waited, every operation before
+// the barrier happened before every operation after it.
 func (m *Machine) LogBarrier() {
 	if m.Log != nil {
 		op := m.newHostOp(oplog.Barrier, nil, 0)
@@ -123,8 +127,8 @@ func (m *Machine) LogBarrier() {
 	}
 }
 
-// HostCopy copies a region of a device's memory to the host (memory.Read), or from the host
-// (memory.Write). It calls done at the end.
+// HostCopy copies region r of memory `at` to the host if op is memory.Read, or from the
+// host if op is memory.Write. It calls done at the end of the copy.
 func (m *Machine) HostCopy(op memory.Op, at memory.ID, r memory.Region, done sim.Event) {
 	t := fabric.Transfer{Bytes: r.Bytes(), Class: fabric.Compute, Done: done}
 	if op == memory.Read {

@@ -68,7 +68,7 @@ func (m *Machine) Launch(name string, targets []PEID, kernel Kernel, done sim.Ev
 	return l, err
 }
 
-// hold sends a kernel to the targets like Launch. The kernel does not start before the
+// hold sends a kernel to the targets like Launch, but the kernel does not start before the
 // caller releases the launch.
 func (m *Machine) hold(name string, targets []PEID, kernel Kernel, done sim.Event) (*Launch, error) {
 	l := &Launch{Name: name, Targets: slices.Clone(targets), kernel: kernel, done: done, Start: -1}
@@ -108,8 +108,9 @@ func (lr *launcher) send(l *Launch) {
 	}
 }
 
-// command sends the command of a launch to the next CPU. at is the index of the first
-// target that the CPU is responsible for.
+// command sends the command of launch l over the fabric from one CPU to the next. at is the
+// index of the first target for which the CPU `to` is responsible. kind is the event at the
+// arrival.
 func (lr *launcher) command(from, to topology.NodeID, kind sim.Kind, l *Launch, at int) {
 	m := lr.machine
 	m.Fabric.Send(&fabric.Transfer{
@@ -121,7 +122,8 @@ func (lr *launcher) command(from, to topology.NodeID, kind sim.Kind, l *Launch, 
 func sameSIP(a, b *PE) bool  { return a.SIP == b.SIP }
 func sameCube(a, b *PE) bool { return a.SIP == b.SIP && a.Cube == b.Cube }
 
-// groupEnd returns the index of the first target after at that is in another group.
+// groupEnd returns the end of the group of targets that starts at index `at`. A group is a
+// sequence of targets for which same returns true, such as the targets in one cube.
 func (lr *launcher) groupEnd(l *Launch, at int, same func(a, b *PE) bool) int {
 	first := lr.machine.PE(l.Targets[at])
 	for at++; at < len(l.Targets) && same(first, lr.machine.PE(l.Targets[at])); at++ {
@@ -129,8 +131,8 @@ func (lr *launcher) groupEnd(l *Launch, at int, same func(a, b *PE) bool) int {
 	return at
 }
 
-// Handle forwards a command that has arrived at a CPU to the CPUs of the next level. At a
-// PE, it counts the arrival.
+// Handle handles the arrival of a command. The CPU of a SIP or cube forwards the command to
+// the CPUs of the next level. At a PE, the arrival counts towards the start of the launch.
 func (lr *launcher) Handle(kind sim.Kind, arg uint64) {
 	at := int(uint32(arg))
 	l, m := *lr.all.At(int32(arg >> 32)), lr.machine
@@ -153,8 +155,9 @@ func (lr *launcher) Handle(kind sim.Kind, arg uint64) {
 	}
 }
 
-// release counts one event that the launch waits for: an arrived command, the end of an
-// earlier launch on a PE, or the caller's release. The last one starts the kernel.
+// release counts one of the events for which the launch waits: the arrival of a command,
+// the end of an earlier launch on a PE, or the caller's release. After the last of these
+// events it starts the kernel.
 func (lr *launcher) release(l *Launch) {
 	if l.waiting--; l.waiting > 0 {
 		return
@@ -179,7 +182,8 @@ func (lr *launcher) release(l *Launch) {
 	}
 }
 
-// endTarget records the end of target i of a launch and releases the next launch on the PE.
+// endTarget records that the kernel has ended on pe, which is target i of the launch. It
+// releases the next launch on this PE.
 func (lr *launcher) endTarget(l *Launch, i int, pe *PE) {
 	now := lr.machine.Engine.Now()
 	l.end[i] = now
@@ -202,7 +206,7 @@ func (lr *launcher) endTarget(l *Launch, i int, pe *PE) {
 	}
 }
 
-// targetIndex returns the index of a PE in Targets.
+// targetIndex returns the index of PE id in Targets.
 func (l *Launch) targetIndex(id PEID) int {
 	i, _ := slices.BinarySearch(l.Targets, id)
 	return i
@@ -214,13 +218,14 @@ func (l *Launch) Exec(i int) simtime.Time { return l.end[i] - l.Start }
 // ExecOf returns how long the kernel ran on PE id, which must be a target.
 func (l *Launch) ExecOf(id PEID) simtime.Time { return l.Exec(l.targetIndex(id)) }
 
-// Critical returns the time from the start to the end of the last target (crit_ns).
+// Critical returns the time from the common start of the launch to the end of its last
+// target (crit_ns).
 func (l *Launch) Critical() simtime.Time { return slices.Max(l.end) - l.Start }
 
-// Spread returns the time between the first and the last target that was ready to start.
+// Spread returns how much later the last target was ready to start than the first target.
 func (l *Launch) Spread() simtime.Time { return slices.Max(l.ready) - slices.Min(l.ready) }
 
-// Group is some workers of a launch that run one kernel together, with queues between
+// Group is a set of workers of one launch that run a kernel together, with queues between
 // them. The queues exist from Join until the last member leaves.
 type Group struct {
 	queues  queueSet
@@ -228,10 +233,10 @@ type Group struct {
 	running int // members that have not left
 }
 
-// Join forms a group of workers, which must not be running a kernel, and builds the queues
-// of a neighbour table between their PEs. Members are numbered in the given order. Zero
-// fields in over keep the value of the topology. name is the name of the kernel in errors.
-// If Join fails, the run must end.
+// Join forms a group of the given workers, none of which may be running a kernel. It builds
+// the queues of the neighbour table between their PEs. Members are numbered in the given
+// order. over changes how queues are built; its zero fields keep the value of the topology.
+// name is the name of the kernel in errors. If Join fails, the run must end.
 func Join(name string, members []*Worker, table []Connection, over topology.IPCQ) (*Group, error) {
 	run := members[0].run
 	cores, number := map[PEID]*cpu.Core{}, map[PEID]int{}
@@ -254,9 +259,10 @@ func Join(name string, members []*Worker, table []Connection, over topology.IPCQ
 	return g, nil
 }
 
-// Leave removes a member, whose kernel has ended, and frees the memory of its slots for the
-// next kernel. When the last member leaves, it removes the queues and returns true. If a queue then has
-// messages that no member received, the run ends with an error.
+// Leave removes member w, whose kernel has ended, from the group and frees the memory of
+// its slots for the next kernel. When the last member leaves, Leave removes the queues and
+// returns true. If a queue then still has messages that no member received, the run ends
+// with an error.
 func (g *Group) Leave(w *Worker) (last bool) {
 	w.core.Leave(sim.Ended(w.displayName()))
 	g.queues.allocations = slices.DeleteFunc(g.queues.allocations, func(b allocation) bool {

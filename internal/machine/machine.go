@@ -35,10 +35,10 @@ type Machine struct {
 	queues   *ipcq.Queues
 }
 
-// PEID is the number of a PE.
+// PEID is the number of a PE in its machine, from 0.
 type PEID = cpu.ID
 
-// Numbers converts PE numbers to ints.
+// Numbers returns the given PE numbers as a slice of ints.
 func Numbers(pes []PEID) []int {
 	return lists.Map(pes, func(pe PEID) int { return int(pe) })
 }
@@ -50,7 +50,7 @@ type PE struct {
 	launches []*Launch // launches that have not ended, in order; the first may be running
 }
 
-// Options selects how a machine is simulated.
+// Options selects how a machine is simulated and what it records.
 type Options struct {
 	Fidelity fabric.Fidelity
 	Limit    simtime.Time // simulated time after which a run fails; 0 is DefaultLimit
@@ -62,7 +62,7 @@ type Options struct {
 // DefaultLimit is the default limit of simulated time. It stops endless kernels.
 const DefaultLimit = 10 * simtime.Second
 
-// New returns an idle machine at time 0.
+// New returns an idle machine with the nodes and links of g, at time 0.
 func New(g *topology.Graph, o Options) *Machine {
 	s := g.Spec()
 	m := &Machine{
@@ -102,9 +102,10 @@ func (n network) Hop(id topology.LinkID) fabric.Hop {
 	return fabric.Hop{Bandwidth: l.Bandwidth, Latency: l.Latency + n.Node(l.To).Overhead}
 }
 
-// FedBy returns the link that all traffic on link id comes from, or -1 if there is none. All
-// traffic from the DMA engine of a PE to its router comes from the TCM, and all traffic to
-// the TCM comes from the router.
+// FedBy returns the link over which all traffic on link id arrives, or -1 if there is no
+// such link. Only two kinds of links have one. All traffic from the DMA engine of a PE to
+// its router comes from the TCM, and all traffic from the DMA engine to the TCM comes from
+// the router.
 func (n network) FedBy(id topology.LinkID) topology.LinkID {
 	l := n.Link(id)
 	from, to := n.Node(l.From), n.Node(l.To)
@@ -120,7 +121,8 @@ func (n network) FedBy(id topology.LinkID) topology.LinkID {
 	return feeder
 }
 
-// Hops returns the bandwidth and latency of each link of a path, for closed forms.
+// Hops returns the bandwidth and latency of each link of a path. Closed-form times, such as
+// fabric.Uncontended, take them.
 func (m *Machine) Hops(path []topology.LinkID) []fabric.Hop {
 	return lists.Map(path, network{m.Graph}.Hop)
 }
@@ -135,7 +137,7 @@ func (m *Machine) ID(sip, cube, pe int) PEID {
 	return PEID((sip*s.CubesPerSIP()+cube)*s.PEsPerCube() + pe)
 }
 
-// PE returns the PE with a number, building it if necessary.
+// PE returns the PE with number id. It builds the PE on first use.
 func (m *Machine) PE(id PEID) *PE {
 	if m.pes[id] == nil {
 		s := m.Graph.Spec()
@@ -148,7 +150,7 @@ func (m *Machine) PE(id PEID) *PE {
 	return m.pes[id]
 }
 
-// Node returns the node of a memory.
+// Node returns the node of the compiled graph that memory id is.
 func (m *Machine) Node(id memory.ID) topology.NodeID {
 	sip, cube, pe := int(id.SIP), int(id.Cube), int(id.PE)
 	switch id.Kind {
@@ -162,7 +164,7 @@ func (m *Machine) Node(id memory.ID) topology.NodeID {
 	panic(fmt.Sprintf("machine: %v is no memory", id))
 }
 
-// Access returns one end of a transfer: a region of a memory.
+// Access describes region r of memory id as one end of a transfer.
 func (m *Machine) Access(id memory.ID, r memory.Region) pe.Access {
 	a := pe.Access{Memory: id, Region: r}
 	if id.Kind == oplog.HBM {
@@ -178,7 +180,7 @@ type Memory struct {
 	Store     memory.Store
 }
 
-// Memory returns the content of a memory, creating it if necessary.
+// Memory returns the content of memory id. It creates the content on first use.
 func (m *Machine) Memory(id memory.ID) *Memory {
 	if m.memories[id] == nil {
 		size := m.size(id)

@@ -40,7 +40,7 @@ func (m *Machine) mustRun(t testing.TB) {
 	}
 }
 
-// everyPE lists the PEs of a machine.
+// everyPE returns the numbers of all PEs of the machine.
 func everyPE(m *Machine) (ids []PEID) {
 	for id := range m.NumPEs() {
 		ids = append(ids, PEID(id))
@@ -50,7 +50,7 @@ func everyPE(m *Machine) (ids []PEID) {
 
 var fidelities = map[string]fabric.Fidelity{"train": fabric.Train, "flit": fabric.Flit}
 
-// measureStream reads 1 MiB on each of PEs 0 to n-1 from its own HBM slice, and returns the
+// measureStream lets each of PEs 0 to n-1 read 1 MiB from its own HBM slice. It returns the
 // total bandwidth in bytes per second.
 func measureStream(t testing.TB, o Options, n int) float64 {
 	const size = 1 << 20
@@ -64,8 +64,8 @@ func measureStream(t testing.TB, o Options, n int) float64 {
 	return float64(n*size) / (m.Engine.Now().NS() * 1e-9)
 }
 
-// TestHBMStreamsAtItsBandwidth checks that reads of one PE and of eight PEs reach 98 % of the
-// bandwidth of their HBM slices.
+// TestHBMStreamsAtItsBandwidth checks that large reads reach 98 % of the bandwidth of the
+// HBM slices, for one PE and for eight PEs that each read their own slice.
 func TestHBMStreamsAtItsBandwidth(t *testing.T) {
 	for name, fid := range fidelities {
 		one, eight := measureStream(t, Options{Fidelity: fid}, 1), measureStream(t, Options{Fidelity: fid}, 8)
@@ -78,8 +78,8 @@ func TestHBMStreamsAtItsBandwidth(t *testing.T) {
 	}
 }
 
-// TestDMABusyIsDataBeats checks that a DMA channel is busy for 1 ns per flit, no matter how
-// long the transfers take: two loads and a store.
+// TestDMABusyIsDataBeats runs two loads and a store. It checks that the DMA channels are
+// busy for 1 ns per flit, no matter how long the transfers take.
 func TestDMABusyIsDataBeats(t *testing.T) {
 	m := build(t, Options{}, "default")
 	p, far := m.PE(0), m.PE(m.ID(1, 9, 3)).Memory(topology.KindHBM)
@@ -112,8 +112,8 @@ func TestTileRowsUseManyChannels(t *testing.T) {
 	}
 }
 
-// launchTime computes, by the formula, how long the command of a launch takes from the host
-// to a PE.
+// launchTime computes, with the closed form of the fabric, how long the command of a launch
+// takes from the host to pe.
 func (m *Machine) launchTime(t testing.TB, pe *PE) (total simtime.Time) {
 	t.Helper()
 	g := m.Graph
@@ -130,8 +130,8 @@ func (m *Machine) launchTime(t testing.TB, pe *PE) (total simtime.Time) {
 	return total
 }
 
-// TestLaunchOfOnePETakesThePath checks that a launch on one PE starts when its command has
-// arrived, as the formula predicts.
+// TestLaunchOfOnePETakesThePath checks that a launch on one PE starts at the time that
+// launchTime computes, when its command has arrived at the PE.
 func TestLaunchOfOnePETakesThePath(t *testing.T) {
 	for name, fid := range fidelities {
 		for _, id := range []PEID{0, 7, 8, 100, 255} {
@@ -188,8 +188,9 @@ func TestLaunchStartsEverywhereAtOnce(t *testing.T) {
 	}
 }
 
-// TestLaunchEndsWithItsTransfers checks that a kernel that returns while a transfer is in
-// flight ends with the transfer, and that the next launch on the PE starts then.
+// TestLaunchEndsWithItsTransfers runs a kernel that returns while one of its transfers is
+// in flight. It checks that the kernel ends when the transfer ends, and that the next
+// launch on the PE starts then.
 func TestLaunchEndsWithItsTransfers(t *testing.T) {
 	m := build(t, Options{}, "default")
 	var arrived simtime.Time
@@ -209,8 +210,8 @@ func TestLaunchEndsWithItsTransfers(t *testing.T) {
 	}
 }
 
-// TestLaunchGoesBeforeBulk checks that bulk traffic delays the commands of a launch, which
-// are in class comm, by at most the time of 4 KiB on each link.
+// TestLaunchGoesBeforeBulk checks that bulk traffic delays the commands of a launch by at
+// most the time of 4 KiB on each link, because the commands are in class comm.
 func TestLaunchGoesBeforeBulk(t *testing.T) {
 	quiet, busy := build(t, Options{}, "default"), build(t, Options{}, "default")
 	hbm := busy.PE(0).Memory(topology.KindHBM)
@@ -235,7 +236,8 @@ func TestLaunchGoesBeforeBulk(t *testing.T) {
 }
 
 // TestEveryMemoryEqualsItsFormula checks that a read and a write of every kind of memory,
-// over the NoC and over UCIe, take the time of the closed form for path and channels.
+// over the NoC and over UCIe, take exactly the closed-form time of the path and the HBM
+// channels.
 func TestEveryMemoryEqualsItsFormula(t *testing.T) {
 	const n = 8192
 	spec := build(t, Options{}, "default").Graph.Spec()
@@ -261,7 +263,8 @@ func TestEveryMemoryEqualsItsFormula(t *testing.T) {
 	}
 }
 
-// TestEndlessKernelsAreStopped checks that a run fails when it reaches the time limit.
+// TestEndlessKernelsAreStopped checks that a run whose kernel never ends fails at the limit
+// of simulated time.
 func TestEndlessKernelsAreStopped(t *testing.T) {
 	m := build(t, Options{Limit: simtime.Millisecond}, "alpha_beta")
 	if _, err := m.Launch("endless", everyPE(m), func(p *sim.Proc, _ *PE) {
@@ -302,7 +305,8 @@ func runFingerprint(t testing.TB) string {
 	return out
 }
 
-// TestRunsAreIdentical checks that a run does not depend on GOMAXPROCS.
+// TestRunsAreIdentical checks that a run has the same end time, events and link statistics
+// for every GOMAXPROCS.
 func TestRunsAreIdentical(t *testing.T) {
 	want := runFingerprint(t)
 	for _, procs := range []int{1, 2} {
@@ -315,8 +319,8 @@ func TestRunsAreIdentical(t *testing.T) {
 	}
 }
 
-// TestMachinesRunInParallel checks that independent machines can run in parallel. With the
-// race detector it also finds shared data.
+// TestMachinesRunInParallel checks that several machines run in parallel goroutines with
+// the same result. With the race detector it also finds data that they share.
 func TestMachinesRunInParallel(t *testing.T) {
 	const n = 4
 	got := make([]string, n)
@@ -353,8 +357,8 @@ func TestMemories(t *testing.T) {
 	}
 }
 
-// TestLargeMachineIsLazy checks that a launch on two PEs of a system with 131,072 allocates
-// at most 1 GiB.
+// TestLargeMachineIsLazy checks that a launch on two PEs of a system with 131,072 PEs
+// allocates at most 1 GiB.
 func TestLargeMachineIsLazy(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds 131,072 PEs")
@@ -376,7 +380,7 @@ func TestLargeMachineIsLazy(t *testing.T) {
 	}
 }
 
-// BenchmarkLaunch131072 measures a launch on every PE of 1,024 SIPs.
+// BenchmarkLaunch131072 measures a launch on all 131,072 PEs of a system with 1,024 SIPs.
 func BenchmarkLaunch131072(b *testing.B) {
 	for b.Loop() {
 		m := build(b, Options{}, "default", "system.sips.count=1024", "system.sips.topology=torus_2d")

@@ -67,7 +67,7 @@ func (r *Run) Failed() bool { return r.failed }
 // Err returns the error of the first kernel of this program that panicked, or nil.
 func (r *Run) Err() error { return r.err }
 
-// LogID returns the number of the launch in the op log.
+// LogID returns the number by which the op log refers to this launch.
 func (r *Run) LogID() int32 { return r.cpus.Log }
 
 // Start launches a program. It posts done when the program has ended on all PEs.
@@ -79,8 +79,8 @@ func (m *Machine) Start(p Program, done sim.Event) (*Run, error) {
 	return r, err
 }
 
-// Send sends a program to its PEs. The program waits for Begin and for the end of earlier
-// launches on these PEs. Send posts done when the program has ended on all PEs.
+// Send sends a program to its PEs. The program starts after Begin, when all earlier
+// launches on these PEs have ended. Send posts done when the program has ended on all PEs.
 func (m *Machine) Send(p Program, done sim.Event) (*Run, error) {
 	if err := p.check(); err != nil {
 		return nil, fmt.Errorf("launch %s: %w", p.Name, err)
@@ -102,7 +102,8 @@ func (m *Machine) Send(p Program, done sim.Event) (*Run, error) {
 	return r, nil
 }
 
-// check returns an error if the program is invalid on every machine.
+// check returns an error if the program is invalid independently of the machine, such as a
+// program with neither Body nor Serve.
 func (p *Program) check() error {
 	if (p.Body == nil) == (p.Serve == nil) {
 		return errors.New("it must have either a Body or a Serve")
@@ -125,7 +126,7 @@ func (p *Program) check() error {
 	return nil
 }
 
-// home returns the PE that holds the signals of a rank.
+// home returns the PE that holds the signals of the given rank.
 func (r *Run) home(rank int) *cpu.Element {
 	if r.Program.Homes == nil {
 		return &r.machine.PE(r.cpus.Ranks[rank]).Element
@@ -133,8 +134,8 @@ func (r *Run) home(rank int) *cpu.Element {
 	return &r.machine.PE(r.Program.Homes[rank]).Element
 }
 
-// Begin allows a program that was sent to start. It starts when all earlier launches on its
-// PEs have ended.
+// Begin allows a program that was sent with Send to start. The program starts when all
+// earlier launches on its PEs have ended.
 func (r *Run) Begin() { r.machine.launcher.release(r.Launch) }
 
 // prepare builds the cores and queues of the program and adds the launch to the op log. If
@@ -171,13 +172,13 @@ func (r *Run) prepare() (err error) {
 	return nil
 }
 
-// Queues returns how queues are built. Zero fields in over are replaced by the value of the
-// topology.
+// Queues returns the configuration of queues: the fields of over, and for each zero field
+// of over the value of the topology.
 func (m *Machine) Queues(over topology.IPCQ) topology.IPCQ {
 	return m.Graph.Spec().PE.IPCQ.Override(over)
 }
 
-// runPE runs the program on one PE.
+// runPE runs the program on one PE, to its end.
 func (r *Run) runPE(proc *sim.Proc, pe *PE) {
 	c := r.cores[pe.ID]
 	r.cpus.Trace = r.trace
@@ -203,8 +204,8 @@ func (r *Run) runPE(proc *sim.Proc, pe *PE) {
 	}
 }
 
-// finish removes the queues of a kernel that has ended. If a queue has messages that no PE
-// received, the run ends with an error.
+// finish removes the queues q after the kernel of the given name has ended. If a queue
+// still has messages that no PE received, the run ends with an error.
 func (r *Run) finish(q *queueSet, kernel string) {
 	if err := q.checkReceived(kernel); err != nil {
 		r.failed = true
@@ -213,8 +214,8 @@ func (r *Run) finish(q *queueSet, kernel string) {
 	q.disconnect()
 }
 
-// reserveTCM allocates a scratch buffer of n bytes in the TCM of a PE and maps it to a
-// virtual address.
+// reserveTCM allocates a scratch buffer of n bytes in the TCM of e. It returns the virtual
+// address of the buffer and its location in the TCM.
 func (m *Machine) reserveTCM(e *cpu.Element, n memory.Bytes) (memory.VA, pe.Access, error) {
 	p := m.PE(e.ID)
 	b, err := allocate(p, p.Memory(topology.KindTCM), n)
@@ -233,7 +234,7 @@ func (m *Machine) reserveTCM(e *cpu.Element, n memory.Bytes) (memory.VA, pe.Acce
 	return va, pe.Access{Memory: b.Memory, Region: region}, nil
 }
 
-// releaseTCM frees the scratch buffer at a virtual address.
+// releaseTCM frees the scratch buffer of e at virtual address va.
 func (m *Machine) releaseTCM(e *cpu.Element, va memory.VA) {
 	segs, err := m.Space.Unmap(va)
 	if err != nil {
@@ -244,9 +245,9 @@ func (m *Machine) releaseTCM(e *cpu.Element, va memory.VA) {
 	}
 }
 
-// ByRank returns the ranks in ascending order, and for each the longest time that the kernel
-// ran on one of its PEs. members has the rank of each target; nil means that each target is
-// a rank.
+// ByRank returns the ranks in ascending order and, for each rank, the longest time that the
+// kernel ran on one of the rank's PEs. members[i] is the rank of target i. If members is
+// nil, target i is rank i.
 func (r *Run) ByRank(members []int) (ranks []int, exec []simtime.Time) {
 	longest := map[int]simtime.Time{}
 	for i, pe := range r.Program.Targets {

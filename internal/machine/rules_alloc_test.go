@@ -9,8 +9,9 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// countAllocations returns how many objects a program allocates in rounds 2,500 to 3,500 of
-// a loop that all of its PEs run. Memory that is allocated only once is allocated before.
+// countAllocations runs round in a loop on all PEs of the program and returns how many
+// objects are allocated in rounds 2,500 to 3,500. Memory that is allocated only once has
+// been allocated by then.
 func countAllocations(t *testing.T, p Program, r *rig, round func(t *tl.PE, i int)) uint64 {
 	t.Helper()
 	const warm, measured = 2500, 1000
@@ -34,8 +35,8 @@ func countAllocations(t *testing.T, p Program, r *rig, round func(t *tl.PE, i in
 	return after.Mallocs - before.Mallocs
 }
 
-// TestMessagesAllocateNothing checks that messages, loads, stores and signals allocate
-// nothing if there is no op log.
+// TestMessagesAllocateNothing checks that messages, loads, stores and signals allocate no
+// Go memory if there is no op log.
 func TestMessagesAllocateNothing(t *testing.T) {
 	if raceDetector {
 		t.Skip("the race detector allocates")

@@ -17,8 +17,8 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// product is a composite GEMM of f16 matrices in the HBM of PE 0. Each operand is streamed,
-// or loaded before the composite starts.
+// product is a composite GEMM of f16 matrices in the HBM of PE 0. Each operand is either
+// streamed tile by tile or pinned, which means loaded before the composite starts.
 type product struct {
 	m, k, n    int
 	pinA, pinB bool    // the operand is loaded before
@@ -42,8 +42,8 @@ var anyProduct = rapid.Custom(func(t *rapid.T) product {
 	return p
 })
 
-// tileStep is one tile of a product as documented: the regions of HBM that it reads and
-// writes, and how long each engine works on it.
+// tileStep is the work for one tile of a product, as the documentation describes it: the
+// regions of HBM that are read and written, and how long each engine works.
 type tileStep struct {
 	reads, writes            []memory.Region
 	fetch, gemm, math, store simtime.Time
@@ -55,7 +55,8 @@ type matrix struct {
 	cols int
 }
 
-// box returns the region of some rows and columns, from (row, col) on.
+// box returns the region of the given number of rows and columns that starts at element
+// (row, col).
 func (x matrix) box(row, col, rows, cols int) memory.Region {
 	stride := memory.Bytes(2 * x.cols)
 	r := memory.Region{
@@ -71,7 +72,7 @@ func (x matrix) box(row, col, rows, cols int) memory.Region {
 // va returns the virtual address of a tensor.
 func (r *rig) va(p tl.Ptr) memory.VA { return memory.VA(p.Addr) }
 
-// addr returns the address of a tensor in its memory.
+// addr returns the address of a tensor within the memory that holds it.
 func (r *rig) addr(p tl.Ptr) memory.Addr {
 	access, err := r.Space.Translate(r.va(p), 1)
 	if err != nil {
@@ -83,7 +84,7 @@ func (r *rig) addr(p tl.Ptr) memory.Addr {
 	return 0
 }
 
-// productRun is a product that has run, with its steps.
+// productRun is a product that has run, with the steps of which it consists.
 type productRun struct {
 	*rig
 	steps          []tileStep
@@ -91,7 +92,8 @@ type productRun struct {
 	pinnedPortTime simtime.Time // DMA port time of the loads of pinned operands
 }
 
-// multiply runs a product and computes its steps.
+// multiply runs the product on a new machine in the default fidelity and computes its
+// steps.
 func (p product) multiply(t tester) *productRun {
 	t.Helper()
 	return p.multiplyWith(t, fabric.Train)
@@ -134,8 +136,8 @@ func (p product) multiplyWith(t tester, fid fabric.Fidelity) *productRun {
 	return out
 }
 
-// steps returns the tiles of the product: row by row of the result, with K as the innermost
-// loop.
+// steps returns the work for each tile of the product, in order: row by row of the result,
+// with K as the innermost loop. a, b and bias are the operands, c is the result.
 func (p product) steps(r *rig, a, b, c, bias matrix) (list []tileStep) {
 	s, tile := r.spec.PE, r.spec.PE.GEMM.Tile
 	port := func(bw topology.BytesPerSec, elems int) simtime.Time {
@@ -187,7 +189,7 @@ type busyTimes struct {
 	channels                              []simtime.Time
 }
 
-// busyTimes adds up the times of all steps.
+// busyTimes sums the times of all steps, for each engine and each HBM channel.
 func (p *productRun) busyTimes() busyTimes {
 	h := memory.NewHBM(p.spec.Cube.HBM)
 	b := busyTimes{channels: make([]simtime.Time, h.Channels)}
@@ -209,20 +211,20 @@ func (p *productRun) busyTimes() busyTimes {
 	return b
 }
 
-// longest returns the longest busy time of an engine or channel.
+// longest returns the busy time of the engine or HBM channel that is busy longest.
 func (b busyTimes) longest() simtime.Time {
 	return max(b.fetch, b.gemm, b.math, b.store, b.read, b.write, slices.Max(b.channels))
 }
 
 // duration returns the time from the first transfer of the product until its whole result
-// is in memory. If both operands are loaded before, it begins when the product reaches the
+// is in memory. If both operands are pinned, the time begins when the product reaches the
 // engines.
 func (p *productRun) duration() simtime.Time {
 	return p.op.End - max(p.op.Start, p.op.Issue+p.scheduler)
 }
 
-// sequentialTime returns how long the stages of all steps take one after another, with one
-// transfer at a time.
+// sequentialTime returns how long the product would take if the stages of all steps ran one
+// after another, with one transfer at a time.
 func (p *productRun) sequentialTime() simtime.Time {
 	p.Helper()
 	r := newRig(p.tester, Options{})
@@ -264,8 +266,9 @@ func TestCompositeStagesOverlap(t *testing.T) {
 	}
 }
 
-// TestCompositeIsBetweenRooflineAndSumOfStages checks that any product is no faster than
-// its busiest engine or channel and no slower than its stages one after another.
+// TestCompositeIsBetweenRooflineAndSumOfStages checks two bounds for random products. A
+// product takes at least as long as its busiest engine or channel works. It takes at most
+// as long as its stages one after another.
 func TestCompositeIsBetweenRooflineAndSumOfStages(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := anyProduct.Draw(t, "product").multiply(t)
@@ -275,9 +278,9 @@ func TestCompositeIsBetweenRooflineAndSumOfStages(t *testing.T) {
 	})
 }
 
-// TestCompositeEnginesAreBusyForTheirSteps checks that every engine is busy for the sum of
-// the steps, including epilogues. Pinning an operand removes exactly its reads per tile
-// from the busy time of the DMA's read channel and adds the one load of the operand.
+// TestCompositeEnginesAreBusyForTheirSteps checks that the busy time of every engine is the
+// sum of its steps, including epilogues. If an operand is pinned, the read channel of the
+// DMA engine has no reads per tile of that operand, but one load of the whole operand.
 func TestCompositeEnginesAreBusyForTheirSteps(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := anyProduct.Draw(t, "product").multiply(t)
@@ -300,8 +303,8 @@ func TestCompositeEnginesAreBusyForTheirSteps(t *testing.T) {
 	})
 }
 
-// TestPinningRemovesPerTileReads checks that pinning an operand removes 48 reads of 4 KiB
-// from the DMA and makes the product faster.
+// TestPinningRemovesPerTileReads checks that pinning an operand, which loads it before the
+// composite, saves 48 reads of 4 KiB and makes the product faster.
 func TestPinningRemovesPerTileReads(t *testing.T) {
 	both := product{m: 32, k: 3072, n: 32}
 	a, b := both, both

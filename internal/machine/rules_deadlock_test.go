@@ -13,7 +13,8 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// ring connects the east port of each PE with the west port of the next.
+// ring returns a neighbour table that connects the east port of each PE with the west port
+// of the next PE, and the last PE with the first.
 func ring(ids ...PEID) (links []Connection) {
 	for i, id := range ids {
 		links = append(links, Connection{id, tl.East, ids[(i+1)%len(ids)], tl.West})
@@ -21,7 +22,8 @@ func ring(ids ...PEID) (links []Connection) {
 	return links
 }
 
-// deadlock runs a program that must end in a deadlock and returns the report.
+// deadlock runs a program that must end in a deadlock and returns the report of the
+// deadlock.
 func (r *rig) deadlock(p Program) *sim.Deadlock {
 	r.Helper()
 	_, err := r.try(p)
@@ -32,9 +34,9 @@ func (r *rig) deadlock(p Program) *sim.Deadlock {
 	return d
 }
 
-// TestARingOfSendsIsADeadlock checks the report of a ring of PEs that send and never
-// receive. The report has the cycle, and for each PE what it waits for, at which line and
-// since when.
+// TestARingOfSendsIsADeadlock checks the deadlock report of a ring of PEs that all send and
+// never receive. The report must contain the cycle and, for each PE, what it waits for, at
+// which line and since when.
 func TestARingOfSendsIsADeadlock(t *testing.T) {
 	r := newRig(t, Options{})
 	ids := []PEID{0, 1, 2, 3}
@@ -102,8 +104,8 @@ func BenchmarkDeadlock(b *testing.B) {
 	}
 }
 
-// TestWaitsThatNeverEndAreDeadlocks checks what the report of a deadlock says of each kind
-// of wait: what the PE waits for, at which line and since when.
+// TestWaitsThatNeverEndAreDeadlocks runs a kernel for each kind of wait that never ends. It
+// checks that the deadlock report says what the PE waits for, at which line and since when.
 func TestWaitsThatNeverEndAreDeadlocks(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -150,8 +152,9 @@ func TestWaitsThatNeverEndAreDeadlocks(t *testing.T) {
 	}
 }
 
-// TestTCMSpaceThatNeverIsFreeIsADeadlock runs a kernel that needs the space of a tile which
-// never arrives. It checks that the report says that the kernel waits for space in TCM.
+// TestTCMSpaceThatNeverIsFreeIsADeadlock runs a kernel that needs more TCM while a tile
+// that never arrives holds the space. It checks that the deadlock report says that the
+// kernel waits for space in TCM.
 func TestTCMSpaceThatNeverIsFreeIsADeadlock(t *testing.T) {
 	r := newRig(t, Options{}, tcmSettings("16 KiB")...)
 	x := r.tensor(0, 4096)
@@ -164,8 +167,9 @@ func TestTCMSpaceThatNeverIsFreeIsADeadlock(t *testing.T) {
 	same(t, "it waits for", d.Blocked[0].On, "room in TCM")
 }
 
-// TestEndlessKernelsEndAtTheLimit checks that endless kernels of tile-language calls fail
-// at the limit of simulated time, with the kernel's line in the error.
+// TestEndlessKernelsEndAtTheLimit checks that kernels that call the tile language in an
+// endless loop fail at the limit of simulated time. The error must name the line of the
+// kernel.
 func TestEndlessKernelsEndAtTheLimit(t *testing.T) {
 	for name, body := range map[string]func(t *tl.PE){
 		"computes": func(t *tl.PE) {

@@ -13,7 +13,8 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// anyPESets draws settings of the engines of a PE, or none.
+// anyPESets draws changes to the settings of the engines of a PE. Some draws change
+// nothing.
 var anyPESets = rapid.Custom(func(t *rapid.T) []string {
 	if rapid.Bool().Draw(t, "default") {
 		return nil
@@ -68,7 +69,7 @@ var mathOps = []struct {
 	{"Broadcast", topology.MathCycles{Simple: 1}, 1, false, func(x, _ tl.Tile) tl.Tile { return x.Broadcast(append(tl.Shape{3}, x.Shape()...)) }},
 }
 
-// elems returns the number of elements of a tile and its size.
+// elems returns the number of elements of x, and its size in bytes.
 func elems(x tl.Tile) (int, memory.Bytes) {
 	n := 1
 	for _, d := range x.Shape() {
@@ -77,19 +78,19 @@ func elems(x tl.Tile) (int, memory.Bytes) {
 	return n, memory.Bytes(n * x.DType().Size())
 }
 
-// fullTime returns the time of Full for n elements of size bytes each.
+// fullTime returns the time of the operation Full for n elements of size bytes each.
 func (r *rig) fullTime(n, size int) simtime.Time {
 	math := r.spec.PE.Math
 	return pe.CommandTime(r.spec.PE, 0, pe.MathTime(math, math.Cycles.Simple, n), memory.Bytes(n*size))
 }
 
 // TestMathTakesItsFormula checks that an operation of the MATH engine, without contention,
-// takes dispatch, scheduler, and then
+// takes exactly the time of its dispatch, the time of the scheduler, and
 //
 //	operands / fetch + ⌈elements / vector_width⌉ · cycles / clock + result / store
 //
-// For a reduction and a softmax, elements counts the operand; for other operations, the
-// result.
+// For a reduction and a softmax, elements is the number of elements of the operand; for
+// other operations, of the result.
 func TestMathTakesItsFormula(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := newRig(t, Options{Log: true}, anyPESets.Draw(t, "sets")...)
@@ -126,8 +127,8 @@ func TestMathTakesItsFormula(t *testing.T) {
 	})
 }
 
-// TestDotTakesItsFormula checks that Dot, without contention, takes dispatch, scheduler,
-// and then
+// TestDotTakesItsFormula checks that Dot, without contention, takes exactly the time of its
+// dispatch, the time of the scheduler, and
 //
 //	operands / fetch + (⌈m/array.m⌉·⌈k/array.k⌉·⌈n/array.n⌉ + fill) / clock + result / store
 //
@@ -179,7 +180,8 @@ func TestReshapeTakesOneDispatch(t *testing.T) {
 	same(t, "Reshape", after-before, r.dispatch)
 }
 
-// anyMemory draws the HBM slice of a PE, the SRAM of a cube, or the TCM of PE 0.
+// anyMemory draws a memory: the HBM slice of any PE, the SRAM of any cube, or the TCM of PE
+// 0.
 var anyMemory = rapid.Custom(func(t *rapid.T) memory.ID {
 	id := anyPE.Draw(t, "of")
 	p := memory.ID{Kind: oplog.HBM, SIP: int32(id / 128), Cube: int32(id / 8 % 16), PE: int32(id % 8)}
@@ -192,8 +194,8 @@ var anyMemory = rapid.Custom(func(t *rapid.T) memory.ID {
 	return p
 })
 
-// TestLoadAndStoreTakeTheirFormula checks that Load and Store, without contention, take
-// dispatch, scheduler, DMA set-up, and the time of the path by its formula.
+// TestLoadAndStoreTakeTheirFormula checks that Load and Store without contention take
+// exactly the sum of dispatch, scheduler, DMA set-up and the closed-form time of the path.
 func TestLoadAndStoreTakeTheirFormula(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sets := anyPESets.Draw(t, "sets")
@@ -234,8 +236,8 @@ func TestLoadAndStoreTakeTheirFormula(t *testing.T) {
 	})
 }
 
-// TestAMaskedLoadMovesOnlyValidElements checks that a masked load takes the time of the
-// elements within the mask.
+// TestAMaskedLoadMovesOnlyValidElements checks that a masked load takes only the time of
+// the elements that the mask selects.
 func TestAMaskedLoadMovesOnlyValidElements(t *testing.T) {
 	for _, c := range []struct{ mask, moves int }{{-3, 0}, {0, 0}, {1, 1}, {100, 100}, {1024, 1024}, {5000, 1024}} {
 		r := newRig(t, Options{})

@@ -15,7 +15,7 @@ import (
 )
 
 // TestFidelitiesAgreeOnAMessage checks that a message without contention takes the same
-// time in both fidelities, for any size and any kind of slots.
+// time in both fidelities, for any size and with slots in any memory.
 func TestFidelitiesAgreeOnAMessage(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := anyDelivery.Draw(t, "message")
@@ -55,8 +55,8 @@ func TestFidelitiesAgreeOnATile(t *testing.T) {
 	})
 }
 
-// TestFidelitiesAreCloseUnderContention checks that the times of both fidelities under
-// contention differ by at most a fraction, which is different for each case.
+// TestFidelitiesAreCloseUnderContention runs programs with contention in both fidelities.
+// It checks that their times differ by at most the fraction given for each program.
 func TestFidelitiesAreCloseUnderContention(t *testing.T) {
 	gemm := func(p product) func(t *testing.T, fid fabric.Fidelity) simtime.Time {
 		return func(t *testing.T, fid fabric.Fidelity) simtime.Time { return p.multiplyWith(t, fid).duration() }

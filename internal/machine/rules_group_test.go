@@ -12,8 +12,8 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// exchangeTiles sends two tiles east and receives two from the west, the first with
-// RecvAny.
+// exchangeTiles sends two tiles east and receives two from the west. It receives the first
+// one with RecvAny. It is the kernel of the tests of groups.
 func exchangeTiles(t *tl.PE) {
 	big := tl.Shape{5, 1000} // three fragments
 	t.Send(tl.East, t.Zeros(tl.Shape{31}, tl.F16))
@@ -23,9 +23,9 @@ func exchangeTiles(t *tl.PE) {
 	r.Wait().Add(1)
 }
 
-// runGroups starts workers on some PEs and runs a kernel on one group of them after
-// another. rounds lists the members of each group as indices in pes. runGroups returns how
-// long each member takes. It calls check when a group has ended.
+// runGroups starts workers on the given PEs and runs body on one group of workers after
+// another. rounds[i] lists the members of group i as indices in pes. runGroups returns, for
+// each group, how long each member takes. It calls check when a group has ended.
 func (r *rig) runGroups(pes []PEID, rounds [][]int, body func(t *tl.PE), check func(round int)) [][]simtime.Time {
 	took, workers := make([][]simtime.Time, len(rounds)), make([]*Worker, len(pes))
 	due := make([]int, len(pes)) // each worker's number in the current group, from 1; 0 if it has no kernel to run
@@ -76,9 +76,9 @@ func (r *rig) runGroups(pes []PEID, rounds [][]int, body func(t *tl.PE), check f
 	return took
 }
 
-// TestGroupsOfWorkers checks that a kernel of a group of workers takes as long as in a
-// launch on the same PEs, independently of earlier groups, and leaves no memory allocated.
-// It also checks that traces name the group's queues by their ports.
+// TestGroupsOfWorkers checks that a kernel on a group of workers takes as long as in a
+// launch on the same PEs, whichever groups ran before. It also checks that a group leaves
+// no memory allocated, and that traces name the queues of the group by their ports.
 func TestGroupsOfWorkers(t *testing.T) {
 	pes, rounds := []PEID{0, 1, 100}, [][]int{{0, 1}, {1, 2}, {2, 0, 1}, {1}, {0, 1, 2}, {0, 1}}
 	for _, kind := range topology.BufferKinds {
@@ -146,8 +146,8 @@ func TestJoinErrors(t *testing.T) {
 	}
 }
 
-// TestGroupsFollowEachOther checks that RecvAny begins with the first port again in every
-// group, and that a worker that has left its group has no queues.
+// TestGroupsFollowEachOther checks that RecvAny starts its search at the first port in
+// every new group. A worker that has left its group must have no queues.
 func TestGroupsFollowEachOther(t *testing.T) {
 	r := newRig(t, Options{})
 	order := map[int][]tl.Port{}

@@ -46,8 +46,9 @@ func everyOperation(r *rig) Program {
 	}
 }
 
-// TestLogTimesAreInOrder checks that every operation in the op log is issued, then starts,
-// then ends, and that all of this is within the run of its kernel.
+// TestLogTimesAreInOrder checks the times of every operation in the op log. It must be
+// issued before it starts and start before it ends. All three times must be within the run
+// of its kernel.
 func TestLogTimesAreInOrder(t *testing.T) {
 	r := newRig(t, Options{Log: true})
 	run := r.run(everyOperation(r))

@@ -18,8 +18,8 @@ type instants struct {
 
 func (n *instants) Handle(sim.Kind, uint64) { n.at = append(n.at, n.eng.Now()) }
 
-// TestMachineMessageTakesItsFormula checks that Message takes the time of its bytes on the
-// fabric. It uses no DMA engine.
+// TestMachineMessageTakesItsFormula checks that Machine.Message takes exactly the
+// closed-form time of its bytes on the fabric. It uses no DMA engine.
 func TestMachineMessageTakesItsFormula(t *testing.T) {
 	for _, b := range []PEID{1, 8, 100, 255} {
 		r := newRig(t, Options{})
@@ -35,7 +35,8 @@ func TestMachineMessageTakesItsFormula(t *testing.T) {
 }
 
 // TestHostPeekTakesAsLongAsACopy checks that HostPeek takes as long as a copy to the host
-// and adds nothing to the op log, and that Peek fails if values are not computed.
+// and adds nothing to the op log. It also checks that Peek fails in a run that does not
+// compute values.
 func TestHostPeekTakesAsLongAsACopy(t *testing.T) {
 	measure := func(read func(r *rig, p tl.Ptr, done sim.Event) error) (simtime.Time, int) {
 		r := newRig(t, Options{Log: true})

@@ -13,8 +13,8 @@ import (
 )
 
 // TestCompositesInARowOverlap checks that two composites that use different memory overlap:
-// the second reads its operands while the first computes. The engines are busy for as long
-// as both composites need.
+// the second reads its operands while the first computes. The busy time of each engine is
+// the sum over both composites.
 func TestCompositesInARowOverlap(t *testing.T) {
 	run := func(n int) (window simtime.Time, r *rig) {
 		r = newRig(t, Options{Log: true})
@@ -51,8 +51,8 @@ func TestCompositesInARowOverlap(t *testing.T) {
 	}
 }
 
-// TestACompositeWaitsForTheCompositeItReads checks that a composite that reads the result
-// of another composite starts to read when the other has ended.
+// TestACompositeWaitsForTheCompositeItReads runs a composite that reads the result of an
+// earlier composite. It checks that the second one starts to read when the first has ended.
 func TestACompositeWaitsForTheCompositeItReads(t *testing.T) {
 	r := newRig(t, Options{Log: true})
 	a, b, c := r.tensor(0, 64, 64), r.tensor(0, 64, 64), r.tensor(0, 64, 64)
@@ -82,9 +82,9 @@ func TestALoadWaitsForTheCompositeItReads(t *testing.T) {
 	same(t, "the load of other memory starts at", loads[1].Start, loads[1].Issue+r.scheduler+r.setup)
 }
 
-// TestCompositesKeepProgramOrderWithStores checks that a composite starts to read the
-// memory of an earlier store when the store has ended, and that a store to memory that a
-// composite reads waits for the composite.
+// TestCompositesKeepProgramOrderWithStores checks two orders. A composite that reads the
+// memory of an earlier store starts to read when the store has ended. A store to memory
+// that an earlier composite reads waits for the composite.
 func TestCompositesKeepProgramOrderWithStores(t *testing.T) {
 	r := newRig(t, Options{Log: true})
 	a, c := r.tensor(0, 64, 64), r.tensor(0, 64, 64)
@@ -124,8 +124,8 @@ func TestADotAfterACompositeWaitsForItsLastTile(t *testing.T) {
 	same(t, "its result is in TCM at", dot.End, max(began+run, began+fetch)+run+pe.CommandTime(s, 0, 0, 4096))
 }
 
-// TestTheNextCommandIsFetchedWhileOneRuns checks that the operands of the next command are
-// fetched while a command runs.
+// TestTheNextCommandIsFetchedWhileOneRuns checks that the engine fetches the operands of
+// the next command while the current command runs.
 func TestTheNextCommandIsFetchedWhileOneRuns(t *testing.T) {
 	r := newRig(t, Options{Log: true})
 	s := r.spec.PE
@@ -158,7 +158,7 @@ func TestTheNextCommandIsFetchedWhileOneRuns(t *testing.T) {
 }
 
 // TestAKernelMayEndWithAnyTransfer checks that a kernel may return right after any
-// operation, without waiting for it.
+// operation, without waiting for that operation.
 func TestAKernelMayEndWithAnyTransfer(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -192,9 +192,9 @@ func TestAKernelMayEndWithAnyTransfer(t *testing.T) {
 	}
 }
 
-// TestTheNextTileIsFetchedWhileOneRuns checks that the tiles of a composite are fetched one
-// ahead of the engine. The operands of a MATH command after the composite are fetched when
-// the last tile has been fetched.
+// TestTheNextTileIsFetchedWhileOneRuns checks that the next tile of a composite is fetched
+// while the engine works on the current tile. A MATH command after the composite fetches
+// its operands when the last tile has been fetched.
 func TestTheNextTileIsFetchedWhileOneRuns(t *testing.T) {
 	r := newRig(t, Options{Log: true})
 	s, c := r.spec.PE, r.tensor(0, 32, 32)

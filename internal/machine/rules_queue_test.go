@@ -15,8 +15,8 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// creditTime returns the time of a credit back from PE b to PE a: the latency of the
-// reverse path, and the time of 16 B on its slowest link.
+// creditTime returns how long a credit takes from PE b back to PE a: the sum of the
+// latencies on the path, and the time of 16 B on the slowest link of the path.
 func (r *rig) creditTime(a, b PEID) (t simtime.Time) {
 	r.Helper()
 	var slowest simtime.Time
@@ -27,16 +27,17 @@ func (r *rig) creditTime(a, b PEID) (t simtime.Time) {
 	return t + slowest
 }
 
-// blockedSender is a sender that fills its queue and sends once more, so that it waits for
-// a credit.
+// blockedSender is a sender that fills all slots of its queue and then sends one more
+// message, so that it must wait for a credit.
 type blockedSender struct {
 	delivery
 	slots int
 	late  simtime.Time // the time before the receiver receives its first message
 }
 
-// run sends the messages. after has the time at which the sender continues after each send.
-// credit is the time at which, by the formula, the last send has a credit.
+// run runs sender and receiver on a new machine r. after[i] is the time at which the sender
+// continues after message i. credit is the time at which, by the formula, the credit for
+// the last message arrives.
 func (x blockedSender) run(t tester, sets ...string) (r *rig, after []simtime.Time, credit simtime.Time) {
 	t.Helper()
 	r = newRig(t, Options{}, append(sets, set("pe.ipcq.n_slots", x.slots))...)
@@ -67,8 +68,9 @@ var anyBlockedSender = rapid.Custom(func(t *rapid.T) blockedSender {
 })
 
 // TestSendIsFireAndForgetUntilCreditsRunOut checks that a sender continues after one
-// dispatch as long as it has credits. Then it sleeps until the first credit has returned,
-// which the receiver sends when the first message has been copied out of its slot.
+// dispatch as long as it has credits. Without credits, it sleeps until the first credit has
+// returned. The receiver sends this credit when the first message has been copied out of
+// its slot.
 func TestSendIsFireAndForgetUntilCreditsRunOut(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		x := anyBlockedSender.Draw(t, "case")
@@ -86,9 +88,9 @@ func TestSendIsFireAndForgetUntilCreditsRunOut(t *testing.T) {
 	})
 }
 
-// TestPollRoundsTheWaitUp checks that a sender that polls for a credit does so every
-// poll_cycles. It waits as long as a sender that sleeps, rounded up to whole periods, and
-// all of this time counts as polling.
+// TestPollRoundsTheWaitUp checks the wait of a sender that polls for a credit every
+// poll_cycles. It waits as long as a sender that sleeps, rounded up to whole periods. All
+// of this time counts as polling.
 func TestPollRoundsTheWaitUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		x := anyBlockedSender.Draw(t, "case")
@@ -120,7 +122,8 @@ type pathModel struct {
 	left []simtime.Time // D(i,k) of the last flit; nil before the first
 }
 
-// carry returns the time at which a flit of n bytes arrives that is sent at time at.
+// carry returns when a flit of n bytes that is sent at the time `at` arrives at the end of
+// the path.
 func (l *pathModel) carry(at simtime.Time, n memory.Bytes) simtime.Time {
 	if l.left == nil {
 		l.left = make([]simtime.Time, len(l.hops))
@@ -134,9 +137,9 @@ func (l *pathModel) carry(at simtime.Time, n memory.Bytes) simtime.Time {
 
 // TestLargeMessagesArePipelinedThroughTheSlots sends a message of more fragments than the
 // queue has slots. It checks that each fragment is sent when there is a credit and copied
-// out when it has arrived, that the copy returns the credit, and that the receiver
-// continues when the last byte has arrived. With slots of one flit, all times follow from
-// the definitions.
+// out of its slot when it has arrived. The copy returns the credit. The receiver continues
+// when the last byte has arrived. With slots of one flit, the expected times are computed
+// with pathModel.
 func TestLargeMessagesArePipelinedThroughTheSlots(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		slots, fragments := rapid.IntRange(1, 6).Draw(t, "slots"), rapid.IntRange(1, 40).Draw(t, "fragments")
@@ -185,8 +188,9 @@ func TestLargeMessagesArePipelinedThroughTheSlots(t *testing.T) {
 	})
 }
 
-// TestFragmentsFollowEachOtherWithoutGaps checks that a message that fills one or more free
-// slots arrives like one transfer of its size and is visible with its last byte.
+// TestFragmentsFollowEachOtherWithoutGaps sends messages that exactly fill one or more free
+// slots. It checks that a message takes as long as one transfer of its size and becomes
+// visible with its last byte.
 func TestFragmentsFollowEachOtherWithoutGaps(t *testing.T) {
 	for _, c := range []struct {
 		b     PEID
@@ -209,16 +213,16 @@ func TestFragmentsFollowEachOtherWithoutGaps(t *testing.T) {
 	}
 }
 
-// flitChange is a change of the number of flits that have left the sender's TCM and are not
-// in the receiver's TCM yet.
+// flitChange is a time at which a flit leaves the sender's TCM (+1) or has been copied into
+// the receiver's TCM (-1). Their sum is the number of flits in flight.
 type flitChange struct {
 	at    simtime.Time
 	flits int // 1 or -1
 }
 
 // TestBackPressureBoundsBytesInFlight checks that the bytes that have left the sender and
-// are still in slots or on links never exceed n_slots × slot_size, for any messages and
-// delays of the receiver. If the receiver is late enough, all slots fill.
+// are still in slots or on links never exceed n_slots × slot_size, for random messages and
+// delays of the receiver. If the receiver starts late enough, all slots fill.
 func TestBackPressureBoundsBytesInFlight(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		kind := rapid.SampledFrom([]topology.BufferKind{topology.BufferSRAM, topology.BufferHBM}).Draw(t, "slots in")
@@ -271,8 +275,8 @@ func TestBackPressureBoundsBytesInFlight(t *testing.T) {
 	})
 }
 
-// flitsThatFit returns how many flits of messages of the given sizes fit into a number of
-// slots. A slot holds one fragment. flits is the size of a slot.
+// flitsThatFit returns how many flits of messages of the given sizes fit into the given
+// number of slots. A slot holds one fragment, of at most flits flits.
 func flitsThatFit(sizes []int, slots, flits int) (in int) {
 	for _, n := range sizes {
 		for ; n > 0 && slots > 0; slots-- {
@@ -283,9 +287,9 @@ func flitsThatFit(sizes []int, slots, flits int) (in int) {
 	return in
 }
 
-// TestCreditOfAnEmptyMessage sends messages of 0 B that are received into memory, which
-// takes no time. It checks that the credit does not return before the CPU of the receiver,
-// which runs ahead of the simulation, has issued the receive.
+// TestCreditOfAnEmptyMessage sends messages of 0 B and receives them into memory, which
+// takes no time. It checks that a credit does not return before the receiver has issued the
+// receive. The CPU of the receiver runs ahead of the simulation.
 func TestCreditOfAnEmptyMessage(t *testing.T) {
 	r := newRig(t, Options{}, "pe.ipcq.n_slots=1")
 	y := r.tensor(9, 1)
@@ -306,9 +310,10 @@ func TestCreditOfAnEmptyMessage(t *testing.T) {
 	same(t, "the second is sent at", at-run.Start, r.callTime(late+1)+r.creditTime(0, 9))
 }
 
-// TestCreditOfALongCopyAfterAShortOne checks that the credit of a slot returns when the
-// copy out of this slot has ended, even if the copy out of the previous slot, to memory,
-// ends while this copy is in progress.
+// TestCreditOfALongCopyAfterAShortOne receives two messages into memory. It checks that the
+// credit of the second slot returns when the copy out of the second slot has ended. This
+// must hold even if the copy out of the first slot ends while the second copy is in
+// progress.
 func TestCreditOfALongCopyAfterAShortOne(t *testing.T) {
 	r := newRig(t, Options{Log: true}, "pe.ipcq.n_slots=2", "pe.ipcq.slot_size=64KiB")
 	y := r.tensor(9, 8)

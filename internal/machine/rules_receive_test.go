@@ -20,8 +20,8 @@ import (
 // compass lists the ports of rank 0 in gather, in the order of RecvAny.
 var compass = []tl.Port{tl.North, tl.South, tl.East, tl.West}
 
-// gather returns a program in which rank i+1 sends counts[i] messages to rank 0, which runs
-// body. Rank 0 receives them on port compass[i].
+// gather returns a program in which rank i+1 sends counts[i] messages to port compass[i] of
+// rank 0. Rank 0 runs body, which receives the messages.
 func gather(counts [4]int, body func(t *tl.PE)) Program {
 	p := Program{Targets: []PEID{0, 1, 2, 3, 4}, Body: func(t *tl.PE) {
 		if t.Rank() == 0 {
@@ -38,8 +38,8 @@ func gather(counts [4]int, body func(t *tl.PE)) Program {
 	return p
 }
 
-// TestRecvAnyIsFair checks that RecvAny is round-robin over the ports that have a message,
-// beginning after the port of the previous message.
+// TestRecvAnyIsFair checks that RecvAny is round-robin over the ports that have a message:
+// it starts its search after the port of the previous message.
 func TestRecvAnyIsFair(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var counts [4]int
@@ -89,9 +89,9 @@ func TestRecvAnyStarvesNoPort(t *testing.T) {
 	}
 }
 
-// TestRecvAsyncOverlaps checks that RecvAsync copies its message when it arrives, while the
-// kernel does something else, so that the tile is in TCM when Wait returns. With Recv after
-// the other work, the copy begins late.
+// TestRecvAsyncOverlaps checks that RecvAsync copies its message as soon as it arrives,
+// while the kernel does other work, so that the tile is in TCM when Wait returns. If the
+// kernel calls Recv after the other work instead, the copy begins late.
 func TestRecvAsyncOverlaps(t *testing.T) {
 	const busy = 3000
 	for _, async := range []bool{true, false} {
@@ -123,8 +123,8 @@ func TestRecvAsyncOverlaps(t *testing.T) {
 	}
 }
 
-// TestRecvAsyncKeepsOrder checks that the receives of one port get its messages in the
-// order in which the receives were issued.
+// TestRecvAsyncKeepsOrder checks that several receives on one port get the messages of the
+// port in the order in which the receives were issued.
 func TestRecvAsyncKeepsOrder(t *testing.T) {
 	r := newRig(t, Options{})
 	r.run(Program{Targets: []PEID{0, 1}, Links: pair(0, 1), Body: perRank(func(t *tl.PE) {
@@ -144,7 +144,8 @@ func TestRecvAsyncKeepsOrder(t *testing.T) {
 }
 
 // TestRecvIntoCopiesDirectlyToMemory checks that RecvInto copies a message from its slot to
-// memory without a tile in between: it takes set-up and the path between the two memories.
+// memory without a tile in between. It must take only the DMA set-up and the time of the
+// path between the two memories.
 func TestRecvIntoCopiesDirectlyToMemory(t *testing.T) {
 	for _, kind := range []topology.BufferKind{topology.BufferTCM, topology.BufferSRAM} {
 		for _, n := range []int{1, 128, 1024, 2048} {
@@ -164,8 +165,8 @@ func TestRecvIntoCopiesDirectlyToMemory(t *testing.T) {
 	}
 }
 
-// TestAMismatchNamesBothMessages checks that, if a receive has another size or dtype than
-// the message, the error has the size and dtype of both.
+// TestAMismatchNamesBothMessages checks the error of a receive whose size or dtype differs
+// from the message. The error must name the size and dtype of both.
 func TestAMismatchNamesBothMessages(t *testing.T) {
 	const from = "the message from sip0.cube0.pe0 east is [64] f16, and "
 	for _, c := range []struct {
@@ -195,8 +196,8 @@ func TestAMismatchNamesBothMessages(t *testing.T) {
 	}
 }
 
-// TestShapesMayDiffer checks that a receive may have another shape with the same number of
-// elements.
+// TestShapesMayDiffer checks that a receive may have a different shape than the message if
+// the number of elements is the same.
 func TestShapesMayDiffer(t *testing.T) {
 	r := newRig(t, Options{})
 	r.run(Program{Targets: []PEID{0, 1}, Links: pair(0, 1), Body: perRank(func(t *tl.PE) {
@@ -216,7 +217,7 @@ func TestMessagesOfNoBytesTakeSlots(t *testing.T) {
 }
 
 // TestQueuesAreNewInEveryLaunch checks that a launch with queues takes the same time when
-// it is repeated: nothing of earlier launches delays it.
+// it is repeated, because no state of the queues survives a launch.
 func TestQueuesAreNewInEveryLaunch(t *testing.T) {
 	r := newRig(t, Options{})
 	var ends []simtime.Time

@@ -13,10 +13,10 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// chunk is the number of bytes that a step of ReducePeers reads.
+// chunk is the number of bytes that one step of ReducePeers reads from one rank.
 const chunk = 16 << 10
 
-// reduction is a ReducePeers of a vector. The first of the PEs, the root, runs it.
+// reduction is a ReducePeers of a vector over several PEs. The first PE, the root, runs it.
 type reduction struct {
 	*rig
 	pes   []PEID
@@ -27,8 +27,8 @@ type reduction struct {
 	n     int
 }
 
-// newReduction maps a window of n elements at each PE, and the result in a memory of the
-// root.
+// newReduction maps a window with a part of n elements at each PE. It also maps the result,
+// in a memory of the given kind of the root.
 func newReduction(r *rig, pes []PEID, n int, dtype tl.DType, to topology.Kind) *reduction {
 	x := &reduction{rig: r, pes: pes, dtype: dtype, n: n}
 	halves := max(1, n*dtype.Size()/2) // tensor maps elements of f16
@@ -46,7 +46,8 @@ func newReduction(r *rig, pes []PEID, n int, dtype tl.DType, to topology.Kind) *
 	return x
 }
 
-// program returns a program in which the root runs a kernel.
+// program returns a program in which the root runs the given kernel and the other PEs do
+// nothing.
 func (x *reduction) program(root func(t *tl.PE)) Program {
 	var parts []memory.Part
 	for _, p := range x.x {
@@ -59,13 +60,14 @@ func (x *reduction) program(root func(t *tl.PE)) Program {
 	}}
 }
 
-// reduce runs the operation and waits for its end.
+// reduce runs ReducePeers over the given peers and waits for its end.
 func (x *reduction) reduce(t *tl.PE, op tl.Op, peers ...int) {
 	t.Wait(t.Composite(tl.ReducePeers(op, x.out, x.x[0], tl.Shape{x.n}, x.dtype, peers...)))
 }
 
-// formula computes the documented time of the operation, from the start of the kernel until
-// the last byte is written, if the DMA engine has one request in flight at a time.
+// formula computes the documented time of ReducePeers over the given peers, from the start
+// of the kernel until the last byte is written. It assumes that the DMA engine has one
+// request in flight at a time.
 func (x *reduction) formula(peers []int) simtime.Time {
 	const readAhead, outputs = 8, 2 // buffers for chunks read, and for results
 	s := &x.spec.PE
@@ -106,9 +108,9 @@ func (x *reduction) formula(peers []int) simtime.Time {
 	return end
 }
 
-// TestReducePeersTakesItsFormula checks the time of ReducePeers to the femtosecond, with
-// one DMA request in flight at a time, for several numbers of ranks, sizes and dtypes, and
-// with different engines as the bottleneck.
+// TestReducePeersTakesItsFormula checks that ReducePeers takes exactly the time of formula
+// if one DMA request is in flight at a time. It varies the number of ranks, the size, the
+// dtype and the engine that is the bottleneck.
 func TestReducePeersTakesItsFormula(t *testing.T) {
 	for _, setting := range []string{"pe.math.vector_width=64", "pe.math.vector_width=4", "pe.fetch_store.bandwidth=16 GB/s", "pe.fetch_store.bandwidth=4 GB/s"} {
 		for _, ranks := range []int{1, 2, 3, 5, 7} {
@@ -138,8 +140,9 @@ func TestReducePeersTakesItsFormula(t *testing.T) {
 	}
 }
 
-// TestReducePeersOfOneChunk checks that, if reads are the bottleneck, the operation takes
-// the sum of the reads, one fetch, one MATH operation, one store, and the write.
+// TestReducePeersOfOneChunk checks the time of a ReducePeers of one chunk whose reads are
+// the bottleneck. It is the sum of the reads, one fetch, one MATH operation, one store and
+// the write.
 func TestReducePeersOfOneChunk(t *testing.T) {
 	const n, bytes = 249, 1992
 	for _, ranks := range []int{2, 3, 5, 7} {
@@ -160,8 +163,8 @@ func TestReducePeersOfOneChunk(t *testing.T) {
 	}
 }
 
-// TestReducePeersOverlapsItsReads checks that the operation is faster with more than one
-// request in flight, and takes at least as long as its reads occupy the port of the DMA
+// TestReducePeersOverlapsItsReads checks that ReducePeers is faster with more than one DMA
+// request in flight, but takes at least as long as its reads occupy the port of the DMA
 // engine.
 func TestReducePeersOverlapsItsReads(t *testing.T) {
 	const bytes = 5*chunk + 1000
@@ -185,10 +188,10 @@ func TestReducePeersOverlapsItsReads(t *testing.T) {
 	}
 }
 
-// TestReducePeersTakesAsLongAsItsSlowestRead runs on a machine where only links between
-// devices take time. The reads of a chunk run at the same time. The farthest peer is
-// ranks/2 devices away: the first flit passes ranks/2 links, and the rest of the chunk
-// follows it on the last link.
+// TestReducePeersTakesAsLongAsItsSlowestRead runs ReducePeers on a machine where only links
+// between devices take time. It checks that the reads of a chunk run at the same time. The
+// farthest peer is ranks/2 devices away: the first flit passes ranks/2 links, and the rest
+// of the chunk follows it on the last link.
 func TestReducePeersTakesAsLongAsItsSlowestRead(t *testing.T) {
 	for _, ranks := range []int{2, 3, 5, 7} {
 		for _, dtype := range []tl.DType{tl.BF16, tl.F32, tl.U64} {
@@ -210,8 +213,9 @@ func TestReducePeersTakesAsLongAsItsSlowestRead(t *testing.T) {
 	}
 }
 
-// TestReducePeersIsDispatchedOnce checks that the CPU continues after one dispatch for any
-// size, and that the operation uses TCM for only eight chunks and two results.
+// TestReducePeersIsDispatchedOnce checks that the CPU continues after one dispatch of
+// ReducePeers, for any size. ReducePeers must use TCM for only eight chunks and two
+// results.
 func TestReducePeersIsDispatchedOnce(t *testing.T) {
 	const need = (8 + 2) * chunk
 	r := newRig(t, Options{})
@@ -227,8 +231,8 @@ func TestReducePeersIsDispatchedOnce(t *testing.T) {
 	same(t, "the CPU after two calls", after-run.Start, 2*r.dispatch)
 }
 
-// TestReducePeersErrors checks the errors that only the machine can find. They name kernel,
-// PE, operation and line.
+// TestReducePeersErrors checks the errors of ReducePeers that only the machine can detect.
+// They must name the kernel, PE, operation and line.
 func TestReducePeersErrors(t *testing.T) {
 	const k = "kernel k on sip0.cube0.pe0: "
 	for _, c := range []struct {
@@ -255,8 +259,8 @@ func TestReducePeersErrors(t *testing.T) {
 	}
 }
 
-// TestReducePeersOfNoElements checks that a reduction of 0 elements takes only the dispatch
-// of its two calls.
+// TestReducePeersOfNoElements checks that a ReducePeers of 0 elements takes only the
+// dispatches of ReducePeers and of Wait.
 func TestReducePeersOfNoElements(t *testing.T) {
 	for _, shape := range []tl.Shape{{0}, {0, 8}, {8, 0}, {2, 0, 3}} {
 		r := newRig(t, Options{Log: true})
@@ -268,7 +272,8 @@ func TestReducePeersOfNoElements(t *testing.T) {
 	}
 }
 
-// TestReducePeersInPlace checks that the result may be the root's own part of the window.
+// TestReducePeersInPlace checks that ReducePeers may write its result into the root's own
+// part of the window.
 func TestReducePeersInPlace(t *testing.T) {
 	r := newRig(t, Options{Log: true})
 	x := newReduction(r, []PEID{0, 1, 2}, 5000, tl.F32, topology.KindHBM)
@@ -278,9 +283,9 @@ func TestReducePeersInPlace(t *testing.T) {
 	same(t, "written", op.Mem[0], op.Args[0].Mem[0])
 }
 
-// TestReducePeersGoesBeforeLoads checks that the reads of the operation are of class comm.
-// They start after the eight loads that are in flight and before loads that were issued
-// earlier and are not in flight.
+// TestReducePeersGoesBeforeLoads checks that the reads of ReducePeers are of class comm.
+// They start after the eight loads that are already in flight, and before other loads that
+// were issued earlier but still wait.
 func TestReducePeersGoesBeforeLoads(t *testing.T) {
 	r := newRig(t, Options{Log: true})
 	x := newReduction(r, []PEID{0, 1}, 1024, tl.F32, topology.KindHBM)

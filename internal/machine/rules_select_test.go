@@ -14,8 +14,8 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// TestSelectReturnsTheFirstReadyCase checks that Select returns the first case in the list
-// that is ready, and takes one dispatch.
+// TestSelectReturnsTheFirstReadyCase checks that Select returns the first case in its list
+// that is ready, and that it takes one dispatch.
 func TestSelectReturnsTheFirstReadyCase(t *testing.T) {
 	north, south := tl.CanRecv(tl.North), tl.CanRecv(tl.South)
 	space, signal := tl.CanSend(tl.East, tl.Shape{64}, tl.F16), tl.CanSignal(0, tl.GE, 1)
@@ -52,8 +52,9 @@ func TestSelectReturnsTheFirstReadyCase(t *testing.T) {
 	}
 }
 
-// TestSelectLetsOtherPEsCatchUp checks that Select sees the messages and signals of other
-// PEs up to the time of its own CPU, which runs ahead of them.
+// TestSelectLetsOtherPEsCatchUp checks that Select sees every message and signal that other
+// PEs send up to the current time of its CPU. The simulation of the CPU runs ahead of the
+// other PEs, so Select must wait for them.
 func TestSelectLetsOtherPEsCatchUp(t *testing.T) {
 	space := tl.CanSend(tl.West, tl.Shape{64}, tl.F16)
 	for _, c := range []struct {
@@ -82,8 +83,8 @@ func TestSelectLetsOtherPEsCatchUp(t *testing.T) {
 }
 
 // TestSelectWaitsForAMessage checks that Select returns when the first fragment of a
-// message is visible, like RecvAny. A message for which RecvAsync was called does not
-// count.
+// message is visible, like RecvAny. A message that an earlier RecvAsync will receive does
+// not count.
 func TestSelectWaitsForAMessage(t *testing.T) {
 	r := newRig(t, Options{})
 	var index int
@@ -117,9 +118,10 @@ type fullQueue struct {
 	slots, fragments int
 }
 
-// run returns the times at which Select begins to wait and at which it returns. credit is
-// the time by the formula: when a credit for each fragment has returned, at most for all
-// slots.
+// run runs the sender and the receiver on a new machine r. began is the time at which
+// Select begins to wait, `at` the time at which it returns. credit is the expected time of
+// the return by the formula: when a credit for each fragment has arrived, or for all slots
+// if there are fewer slots than fragments.
 func (x fullQueue) run(t tester, sets ...string) (r *rig, began, at, credit simtime.Time) {
 	t.Helper()
 	r = newRig(t, Options{}, append(sets, set("pe.ipcq.n_slots", x.slots), "pe.ipcq.slot_size=256 B")...)
@@ -187,8 +189,9 @@ func TestSelectPollsForCredits(t *testing.T) {
 	})
 }
 
-// TestSelectWaitsForASignal checks that Select returns when the comparison with a signal is
-// true, not at earlier changes of the signal or of other signals.
+// TestSelectWaitsForASignal checks that Select returns when its comparison with a signal
+// becomes true. It must not return at earlier changes of the signal or at changes of other
+// signals.
 func TestSelectWaitsForASignal(t *testing.T) {
 	r := newRig(t, Options{})
 	var at simtime.Time
@@ -205,9 +208,9 @@ func TestSelectWaitsForASignal(t *testing.T) {
 	same(t, "Select returns at", at-run.Start, simtime.Time(2+idle+1)*r.dispatch+r.notifyTime(9, 0))
 }
 
-// TestSelectReturnsAtTheFirstEvent checks that the first of a credit, a message and a
-// signal ends the wait at its time. A message or a signal may arrive while a credit is in
-// flight.
+// TestSelectReturnsAtTheFirstEvent runs a Select that waits for a credit, a message and a
+// signal. It checks that Select returns at the time of the first of the three. A message or
+// a signal may arrive while a credit is in flight.
 func TestSelectReturnsAtTheFirstEvent(t *testing.T) {
 	const far, early, late = PEID(255), 2000, 4000
 	for _, c := range []struct {
@@ -263,8 +266,9 @@ func TestSelectReturnsAtTheFirstEvent(t *testing.T) {
 	}
 }
 
-// TestSelectFindsEveryMessage checks that a kernel that receives from the ports that Select
-// returns gets all messages, with the cases in any order, and that no receive waits.
+// TestSelectFindsEveryMessage runs a kernel that receives only from the ports that Select
+// returns. It checks that the kernel gets all messages, for any order of the cases, and
+// that no receive waits.
 func TestSelectFindsEveryMessage(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var counts [4]int
@@ -303,7 +307,8 @@ func TestSelectFindsEveryMessage(t *testing.T) {
 }
 
 // TestSelectInADeadlock checks that the report of a deadlock names every case of a Select.
-// The cycle follows the first case whose peer still waits.
+// The cycle of waits in the report continues with the peer of the first case whose peer
+// still waits.
 func TestSelectInADeadlock(t *testing.T) {
 	r := newRig(t, Options{})
 	ids := []PEID{0, 1, 2}
@@ -329,8 +334,8 @@ func TestSelectInADeadlock(t *testing.T) {
 	same(t, "cycle", fmt.Sprint(d.Cycle), "[k@sip0.cube0.pe0 k@sip0.cube0.pe1]")
 }
 
-// TestSelectMisuseIsAnError checks that ports and signals that do not exist are errors,
-// even after a case that is ready.
+// TestSelectMisuseIsAnError checks that a case with a port or signal that does not exist is
+// an error, even if an earlier case is ready.
 func TestSelectMisuseIsAnError(t *testing.T) {
 	ready := tl.CanSend(tl.East, tl.Shape{64}, tl.F16)
 	for _, c := range []struct {
@@ -349,8 +354,8 @@ func TestSelectMisuseIsAnError(t *testing.T) {
 	}
 }
 
-// TestEndlessSelectIsAnError checks that an endless loop of Select fails on a machine where
-// calls take no time: the number of calls is limited.
+// TestEndlessSelectIsAnError runs an endless loop of Select on a machine where calls take
+// no simulated time. It checks that the run fails because the number of calls is limited.
 func TestEndlessSelectIsAnError(t *testing.T) {
 	if raceDetector {
 		t.Skip("too slow with the race detector")

@@ -10,8 +10,8 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// window maps a tensor of n elements at each PE. It returns the tensors and the windows for
-// Program.
+// window maps a tensor of n elements in the HBM of each PE. It returns these tensors, and
+// the same memory as a window for Program.Windows.
 func (r *rig) window(n int, ids ...PEID) ([]tl.Ptr, [][]memory.Part) {
 	r.Helper()
 	var ptrs []tl.Ptr
@@ -25,16 +25,16 @@ func (r *rig) window(n int, ids ...PEID) ([]tl.Ptr, [][]memory.Part) {
 	return ptrs, [][]memory.Part{parts}
 }
 
-// notifyTime returns the time of a notification of 16 B from PE a to PE b after its
+// notifyTime returns how long a notification of 16 B from PE a to PE b takes after its
 // dispatch.
 func (r *rig) notifyTime(a, b PEID) simtime.Time {
 	r.Helper()
 	return r.scheduler + r.setup + r.transferTime(r.tcm(a), r.tcm(b), r.spec.PE.IPCQ.CreditBytes)
 }
 
-// TestNotifyTakesItsFormula checks that a notification takes dispatch, scheduler, set-up
-// and the path of 16 B, and that a PE that waits for it continues at that instant. A PE may
-// also notify itself.
+// TestNotifyTakesItsFormula checks that a notification takes the sum of its dispatch, the
+// scheduler, the DMA set-up and the time of 16 B on the path. A PE that waits for the
+// notification must continue at that instant. A PE may also notify itself.
 func TestNotifyTakesItsFormula(t *testing.T) {
 	for _, b := range []PEID{1, 8, 100, 255} {
 		r := newRig(t, Options{})
@@ -57,8 +57,8 @@ func TestNotifyTakesItsFormula(t *testing.T) {
 	same(t, "a PE that notifies itself continues at", at-run.Start, r.dispatch+r.notifyTime(0, 0))
 }
 
-// TestEveryComparison checks each comparison of signals that are less than, equal to and
-// greater than the value.
+// TestEveryComparison checks the result of each comparison for signals that are less than,
+// equal to and greater than the value of the comparison.
 func TestEveryComparison(t *testing.T) {
 	for _, c := range []struct {
 		cmp  tl.Cmp
@@ -87,8 +87,8 @@ func TestEveryComparison(t *testing.T) {
 	}
 }
 
-// TestTestDoesNotWait checks that Test takes one dispatch, does not wait, and sees a
-// notification from the instant of its arrival on.
+// TestTestDoesNotWait checks that the operation Test takes one dispatch and does not wait.
+// It must see a notification from the instant of its arrival on.
 func TestTestDoesNotWait(t *testing.T) {
 	r := newRig(t, Options{})
 	var last, first simtime.Time // the last Test that returns false, the first that returns true
@@ -106,8 +106,8 @@ func TestTestDoesNotWait(t *testing.T) {
 	}
 }
 
-// TestPutAndGetTakeTheirFormula checks that Put and Get take the time of a transfer between
-// the TCM and the peer's memory.
+// TestPutAndGetTakeTheirFormula checks that Put and Get take the closed-form time of a
+// transfer between the TCM of the PE and the memory of the peer.
 func TestPutAndGetTakeTheirFormula(t *testing.T) {
 	for _, peer := range []PEID{1, 100, 255} {
 		for _, n := range []int{1, 1024, 8192} {
@@ -132,8 +132,9 @@ func TestPutAndGetTakeTheirFormula(t *testing.T) {
 	}
 }
 
-// TestWindowMisuseIsAnError checks the errors for peers and signals that do not exist, for
-// pointers that are not into a window, and for elements outside of a peer's part.
+// TestWindowMisuseIsAnError checks that accesses to a window fail for peers and signals
+// that do not exist, for pointers that are not into a window, and for elements outside of a
+// peer's part of the window.
 func TestWindowMisuseIsAnError(t *testing.T) {
 	v := func(t *tl.PE) tl.Tile { return t.Zeros(tl.Shape{64}, tl.F16) }
 	for _, c := range []struct {
@@ -164,8 +165,9 @@ func TestWindowMisuseIsAnError(t *testing.T) {
 	same(t, "peer without a part", e.Err.Error(), "elements 0 to 63 are not all in the shard of rank 1 of the window, which has 0: move the pointer, or mask what lies beyond")
 }
 
-// TestAQueueOrdersMemory checks that a message is visible when everything that its sender
-// stored before is in memory and earlier reads have begun. Later stores do not delay it.
+// TestAQueueOrdersMemory checks that a message becomes visible only when all earlier stores
+// of its sender are in memory and all earlier reads have begun. Later stores do not delay
+// it.
 func TestAQueueOrdersMemory(t *testing.T) {
 	r := newRig(t, Options{Log: true})
 	x, y := r.tensor(0, 65536), r.tensor(100, 65536)
@@ -188,7 +190,8 @@ func TestAQueueOrdersMemory(t *testing.T) {
 }
 
 // TestAQueueDoesNotWaitForComposites checks that a message does not wait for a composite
-// that was issued before it. Only after Wait is the result visible to other PEs.
+// that was issued before it. The result of a composite is visible to other PEs only after a
+// Wait for the composite.
 func TestAQueueDoesNotWaitForComposites(t *testing.T) {
 	for _, wait := range []bool{false, true} {
 		r := newRig(t, Options{Log: true})
@@ -217,9 +220,9 @@ func TestAQueueDoesNotWaitForComposites(t *testing.T) {
 	}
 }
 
-// TestNotifyWaitsUntilTheLastReadBegins checks that a notification waits until all earlier
-// reads have begun, and no longer. The last read begins late because its DMA channel
-// already has the maximum number of requests in flight.
+// TestNotifyWaitsUntilTheLastReadBegins checks that a notification waits exactly until all
+// earlier reads have begun. The last read begins late because its DMA channel already has
+// the maximum number of requests in flight.
 func TestNotifyWaitsUntilTheLastReadBegins(t *testing.T) {
 	r := newRig(t, Options{Log: true})
 	x := r.tensor(0, 1<<16)

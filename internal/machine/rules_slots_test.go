@@ -14,15 +14,15 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// slotWriteTime returns the time from the set-up of a send until n bytes are in a slot of
-// PE b.
+// slotWriteTime returns the time from the set-up of a send by PE a until n bytes are in a
+// slot of PE b. kind is the memory that holds the slots.
 func (r *rig) slotWriteTime(kind topology.BufferKind, a, b PEID, n memory.Bytes) simtime.Time {
 	r.Helper()
 	return r.setup + r.transferTime(r.tcm(a), r.slotMemory(kind, b), n) + r.slotOverhead(kind)
 }
 
-// slotReadTime returns the time from the set-up of a receive until n bytes are copied out
-// of a slot of PE b.
+// slotReadTime returns the time from the set-up of a receive by PE b until n bytes are
+// copied out of a slot of PE b. kind is the memory that holds the slots.
 func (r *rig) slotReadTime(kind topology.BufferKind, b PEID, n memory.Bytes) simtime.Time {
 	r.Helper()
 	if kind == topology.BufferTCM { // read and written at the same time, at the speed of the slower port
@@ -32,13 +32,13 @@ func (r *rig) slotReadTime(kind topology.BufferKind, b PEID, n memory.Bytes) sim
 	return r.setup + r.transferTime(r.slotMemory(kind, b), r.tcm(b), n) + r.slotOverhead(kind)
 }
 
-// slotMemory returns the memory that holds the slots of PE b's queues.
+// slotMemory returns the memory of the given kind that holds the slots of PE b's queues.
 func (r *rig) slotMemory(kind topology.BufferKind, b PEID) memory.ID {
 	return r.PE(b).Memory(bufferKinds[kind])
 }
 
-// slotOverhead returns what an access to a slot takes in addition to the path: 6 ns for
-// HBM. The 2 ns of SRAM are part of the path.
+// slotOverhead returns how long an access to a slot takes in addition to the path. For HBM,
+// this is 6 ns. For the other memories it is 0; the 2 ns of SRAM are part of the path.
 func (r *rig) slotOverhead(kind topology.BufferKind) simtime.Time {
 	if kind == topology.BufferHBM {
 		return r.spec.PE.IPCQ.HBMOverhead
@@ -46,7 +46,7 @@ func (r *rig) slotOverhead(kind topology.BufferKind) simtime.Time {
 	return 0
 }
 
-// delivery is one message with a tile from PE a to PE b, both otherwise idle.
+// delivery is one message with a tile from PE a to PE b. Nothing else runs on the two PEs.
 type delivery struct {
 	kind topology.BufferKind
 	a, b PEID
@@ -69,7 +69,8 @@ var anyDelivery = rapid.Custom(func(t *rapid.T) delivery {
 // visible to the receiver, when a command fetches it from TCM, and when each PE ends.
 type deliveryTimes struct{ sent, visible, fetched, sender, receiver simtime.Time }
 
-// send sends the message on an idle machine and returns its times.
+// send sends the message on a new, idle machine r in the default fidelity and returns its
+// times.
 func (m delivery) send(t tester, sets ...string) (r *rig, got deliveryTimes) {
 	t.Helper()
 	return m.sendWith(t, fabric.Train, sets...)

@@ -16,7 +16,8 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// tcmSettings returns the settings for a TCM of a size that holds no slots of queues.
+// tcmSettings returns settings for a TCM of the given size that holds no slots of queues,
+// so that all of it is for tiles.
 func tcmSettings(size string) []string {
 	return []string{set("pe.tcm.size", size), set("pe.ipcq.buffer_kind", "sram")}
 }
@@ -103,7 +104,8 @@ func (s *tcmModel) used() (n memory.Bytes) {
 	return n
 }
 
-// find returns the index of a tile, or -1 if it is not in TCM.
+// find returns the index of the tile with the given name in the list, or -1 if the tile is
+// not in TCM.
 func (s *tcmModel) find(name int) int {
 	for i, x := range s.tiles {
 		if x.name == name {
@@ -113,8 +115,8 @@ func (s *tcmModel) find(name int) int {
 	return -1
 }
 
-// add adds a tile of n bytes. It makes space by evicting the least recently used tiles that
-// are not pinned, and reports whether this was enough.
+// add adds a tile of n bytes to the model. To make space, it evicts the least recently used
+// tiles that are not pinned. It reports whether the tile fits.
 func (s *tcmModel) add(name int, n memory.Bytes) bool {
 	n = (n + 255) / 256 * 256
 	for i := 0; s.used()+n > s.size; {
@@ -131,7 +133,8 @@ func (s *tcmModel) add(name int, n memory.Bytes) bool {
 	return true
 }
 
-// move moves tile i to the end of the list (newest) or to its beginning.
+// move moves tile i to the end of the list, as the most recently used tile, or to the
+// beginning if newest is false.
 func (s *tcmModel) move(i int, newest bool) {
 	x := s.tiles[i]
 	s.tiles = append(s.tiles[:i], s.tiles[i+1:]...)
@@ -153,8 +156,9 @@ var anyTileUse = rapid.Custom(func(t *rapid.T) tileUse {
 	return tileUse{rapid.IntRange(0, 4).Draw(t, "what"), rapid.IntRange(0, 4096).Draw(t, "elements"), rapid.IntRange(0, 99).Draw(t, "tile")}
 })
 
-// TestTCMMatchesItsModel checks that random operations on tiles overflow exactly where the
-// model says. The model does not depend on the times of transfers and commands.
+// TestTCMMatchesItsModel runs random operations on tiles. It checks that exactly those
+// operations overflow the TCM that overflow in tcmModel. The model does not depend on the
+// times of transfers and commands.
 func TestTCMMatchesItsModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		uses := rapid.SliceOfN(anyTileUse, 1, 60).Draw(t, "uses")
@@ -206,9 +210,9 @@ func TestTCMMatchesItsModel(t *testing.T) {
 	})
 }
 
-// TestTCMOverflowErrors checks the error of a tile that does not fit and of an evicted
-// tile. The error has kernel, PE, operation, shapes, line, and the bytes that were asked
-// for and that are free.
+// TestTCMOverflowErrors checks the errors of a tile that does not fit into TCM and of the
+// use of an evicted tile. They must name kernel, PE, operation, shapes, line, the bytes
+// that the operation needs and the bytes that are free.
 func TestTCMOverflowErrors(t *testing.T) {
 	const pe0 = "kernel k on sip0.cube0.pe0: "
 	for _, c := range []struct {
@@ -271,9 +275,10 @@ func TestTCMOverflowErrors(t *testing.T) {
 	}
 }
 
-// TestRunningAheadIsBoundedByTCM checks that a kernel runs ahead as long as TCM has space.
-// With tiles of a quarter of the TCM, load i+4 is issued when load i has ended; its
-// dispatch overlaps the wait. Loads in flight never exceed the TCM.
+// TestRunningAheadIsBoundedByTCM checks that a kernel runs ahead of its loads as long as
+// TCM has space. With tiles of a quarter of the TCM, load i+4 is issued when load i has
+// ended; the dispatch of load i+4 overlaps the wait. The tiles of all loads in flight never
+// exceed the TCM.
 func TestRunningAheadIsBoundedByTCM(t *testing.T) {
 	r := newRig(t, Options{Log: true}, tcmSettings("16 KiB")...)
 	x := r.tensor(100, 2048) // in another cube
@@ -299,8 +304,8 @@ func TestRunningAheadIsBoundedByTCM(t *testing.T) {
 	}
 }
 
-// TestATileStaysWhileItIsRead checks that a tile is not evicted while a store reads it: a
-// load that needs its space is issued when the store has ended.
+// TestATileStaysWhileItIsRead checks that a tile is not evicted while a store reads it. A
+// load that needs the space of the tile is issued when the store has ended.
 func TestATileStaysWhileItIsRead(t *testing.T) {
 	r := newRig(t, Options{Log: true}, tcmSettings("4 KiB")...)
 	x, y := r.tensor(0, 2048), r.tensor(100, 2048)
@@ -314,9 +319,9 @@ func TestATileStaysWhileItIsRead(t *testing.T) {
 	same(t, "the load is issued at", r.op(oplog.Load).Issue, r.op(oplog.Store).End)
 }
 
-// TestACompositeReadsAheadAsFarAsTCMAllows checks that a composite reads fewer steps ahead
-// instead of failing. Its tile takes 16 KiB and its two results 2 KiB each, which leaves
-// space for three steps of 4 KiB and not for four.
+// TestACompositeReadsAheadAsFarAsTCMAllows checks that a composite with too little TCM
+// reads fewer steps ahead instead of failing. Here its tile takes 16 KiB and its two
+// results 2 KiB each, which leaves space for three steps of 4 KiB but not for four.
 func TestACompositeReadsAheadAsFarAsTCMAllows(t *testing.T) {
 	r := newRig(t, Options{Log: true}, tcmSettings("32 KiB")...)
 	a, b, c := r.tensor(0, 32, 256), r.tensor(0, 256, 32), r.tensor(0, 32, 32)

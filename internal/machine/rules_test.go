@@ -33,7 +33,8 @@ type tester interface {
 	Errorf(format string, args ...any)
 }
 
-// rig is a machine for one test, with the terms of its formulas.
+// rig is a machine for one test, together with the times of which the tested formulas
+// consist.
 type rig struct {
 	*Machine
 	tester
@@ -47,7 +48,7 @@ type rig struct {
 // graphs is a cache of compiled topologies, by preset and settings.
 var graphs = map[string]*topology.Graph{}
 
-// newRig builds the default preset with some settings changed.
+// newRig builds a machine of the default preset. sets are settings to change, as KEY=VALUE.
 func newRig(t tester, o Options, sets ...string) *rig {
 	t.Helper()
 	return newPresetRig(t, o, "default", sets...)
@@ -88,7 +89,7 @@ func (r *rig) run(p Program) *Run {
 	return run
 }
 
-// try runs a program to its end or until it fails.
+// try runs a program until it ends or fails, and returns the error if it fails.
 func (r *rig) try(p Program) (*Run, error) {
 	if p.Name == "" {
 		p.Name = "k"
@@ -107,7 +108,8 @@ func (r *rig) runAlone(body func(t *tl.PE)) simtime.Time {
 	return r.run(Program{Targets: []PEID{0}, Body: body}).Critical()
 }
 
-// pair connects port East of PE a with port West of PE b.
+// pair returns a neighbour table that connects the east port of PE a with the west port of
+// PE b.
 func pair(a, b PEID) []Connection { return []Connection{{a, tl.East, b, tl.West}} }
 
 // perRank returns a kernel that runs bodies[i] on rank i.
@@ -122,11 +124,11 @@ func spendCalls(t *tl.PE, n int) {
 	}
 }
 
-// callsFor returns a number of calls that together take more than d.
+// callsFor returns a number of calls whose dispatches together take longer than d.
 func (r *rig) callsFor(d simtime.Time) int { return int(d/r.dispatch) + 1 }
 
-// clock returns the time of a kernel's CPU, to the femtosecond. It parses the time that
-// Printf prints before its text.
+// clock returns the current time of the CPU that runs the kernel, to the femtosecond. It
+// parses the time that Printf prints before its text.
 func (r *rig) clock(t *tl.PE) (at simtime.Time) {
 	r.Print = func(text string) {
 		_, text, _ = strings.Cut(strings.TrimSuffix(text, "] "), " ")
@@ -148,14 +150,15 @@ func (r *rig) clock(t *tl.PE) (at simtime.Time) {
 	return at
 }
 
-// tensor maps an f16 tensor in the HBM slice of a PE. Its address is aligned to 16 KiB, so
-// that it begins a sequence of bursts with one burst for each channel.
+// tensor maps an f16 tensor of the given dimensions in the HBM slice of PE id. Its address
+// is aligned to 16 KiB, so that it starts at the first of a sequence of bursts with one
+// burst for each channel.
 func (r *rig) tensor(id PEID, dims ...int) tl.Ptr {
 	r.Helper()
 	return r.place(r.PE(id).Memory(topology.KindHBM), dims...)
 }
 
-// place maps an f16 tensor in a memory, aligned to 16 KiB.
+// place maps an f16 tensor of the given dimensions in memory id, aligned to 16 KiB.
 func (r *rig) place(id memory.ID, dims ...int) tl.Ptr {
 	r.Helper()
 	p := tl.Ptr{DType: tl.F16, Rank: int8(len(dims))}
@@ -177,8 +180,8 @@ func (r *rig) place(id memory.ID, dims ...int) tl.Ptr {
 	return p
 }
 
-// path returns the hops from one memory to another. The path from a TCM to itself is its
-// read port.
+// path returns the hops from one memory to another. If both are the same TCM, the path is
+// only its read port.
 func (r *rig) path(from, to memory.ID) []fabric.Hop {
 	r.Helper()
 	if from == to {
@@ -214,7 +217,7 @@ func (r *rig) transferTime(from, to memory.ID, n memory.Bytes) simtime.Time {
 	return fabric.Uncontended(path, n, flit)
 }
 
-// ops returns the operations of a kind, in the order of the op log.
+// ops returns the operations of the given kind in the order of the op log.
 func (r *rig) ops(kind oplog.Kind) (list []oplog.Op) {
 	for _, op := range r.Log.Ops {
 		if op.Kind == kind {
@@ -224,7 +227,8 @@ func (r *rig) ops(kind oplog.Kind) (list []oplog.Op) {
 	return list
 }
 
-// op returns the only operation of a kind.
+// op returns the only operation of the given kind in the op log. Another number of
+// operations fails the test.
 func (r *rig) op(kind oplog.Kind) oplog.Op {
 	r.Helper()
 	list := r.ops(kind)
@@ -234,7 +238,7 @@ func (r *rig) op(kind oplog.Kind) oplog.Op {
 	return list[0]
 }
 
-// failure runs a program whose kernel must fail and returns its error.
+// failure runs a program whose kernel must fail and returns the error of the kernel.
 func (r *rig) failure(p Program) *tl.Error {
 	r.Helper()
 	_, err := r.try(p)
@@ -245,7 +249,7 @@ func (r *rig) failure(p Program) *tl.Error {
 	return e
 }
 
-// same checks that got is want. what names the value in the failure message.
+// same checks that got equals want. what names the value in the failure message.
 func same[T comparable](t tester, what string, got, want T) {
 	t.Helper()
 	if got != want {
@@ -253,8 +257,8 @@ func same[T comparable](t tester, what string, got, want T) {
 	}
 }
 
-// lineBelow returns the file and number of the line that is below lines after the call, in
-// the format of reports.
+// lineBelow returns the position of the source line that is the given number of lines below
+// its caller's line, as file:line. Error messages have this format.
 func lineBelow(below int) string {
 	_, file, line, _ := runtime.Caller(1)
 	return fmt.Sprintf("%s:%d", filepath.Base(file), line+below)

@@ -13,8 +13,8 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// smallQueueSteps are steps that cannot deadlock with small queues: before a PE sends more
-// than one slot holds, it issues its receive or uses Select.
+// smallQueueSteps are steps of random kernels that cannot deadlock with small queues.
+// Before a PE sends more than one slot holds, it issues its receive or uses Select.
 var smallQueueSteps = []kernelStep{
 	{"large message", func(t *tl.PE, n int, _, _ tl.Ptr, v tl.Tile) tl.Tile {
 		h := t.RecvAsync(tl.West, tl.Shape{n, n}, tl.F16)
@@ -107,9 +107,9 @@ var smallQueueSteps = []kernelStep{
 	}},
 }
 
-// clearSignal subtracts 1 from a signal and waits until it is 0. Then it sends a message to
-// the PE that sets the signal. Each PE waits for this message, so that it sets the signal
-// again only when it is 0.
+// clearSignal subtracts 1 from the signal and waits until the signal is 0. Then it sends a
+// message to the PE that sets the signal. That PE waits for the message before it sets the
+// signal again, so it sets the signal only when it is 0.
 func clearSignal(t *tl.PE, signal int) {
 	t.Notify(t.Rank(), signal, tl.Add, -1)
 	t.WaitSignal(signal, tl.LE, 0)
@@ -117,9 +117,10 @@ func clearSignal(t *tl.PE, signal int) {
 	t.Recv(tl.East, tl.Shape{1}, tl.F16)
 }
 
-// checkReleases checks that every activity starts at most longest after the end of the
-// activity that released it, and not before its start. The activity that released a launch
-// must end when the launch starts.
+// checkReleases checks the releases of all activities and launches in the trace. An
+// activity must start at most longest after the end of the activity that released it, and
+// not before the start of that activity. The activity that released a launch must end when
+// the launch starts.
 func (tr *parsedTrace) checkReleases(t tester, longest simtime.Time) {
 	t.Helper()
 	for _, l := range tr.launches {
@@ -144,8 +145,9 @@ func (tr *parsedTrace) checkReleases(t tester, longest simtime.Time) {
 	}
 }
 
-// longestLatency returns the longest possible time between two consecutive activities of a
-// kernel on a ring of PEs.
+// longestLatency returns the longest possible time between two consecutive activities on
+// the critical path of a kernel. The kernel runs on a ring of the PEs ids, with queues as
+// in q.
 func (r *rig) longestLatency(ids []PEID, q topology.IPCQ) simtime.Time {
 	r.Helper()
 	longest := r.setup + r.scheduler
@@ -159,8 +161,8 @@ func (r *rig) longestLatency(ids []PEID, q topology.IPCQ) simtime.Time {
 	return longest
 }
 
-// anyTracedKernel draws a kernel with steps of all kinds. Its queues may be small and may
-// be polled.
+// anyTracedKernel draws a random kernel with steps of all kinds. The queues of the kernel
+// may have few slots, and senders may poll for credits.
 func anyTracedKernel(t *rapid.T) randomKernel {
 	choices := slices.Concat(kernelSteps, compositeSteps, smallQueueSteps)
 	few := rapid.Bool().Draw(t, "few slots")
@@ -177,8 +179,8 @@ func anyTracedKernel(t *rapid.T) randomKernel {
 	return k
 }
 
-// TestTraceOfAnyKernel checks that tracing a random kernel changes no time, and that its
-// critical path covers the launch, without gaps that are longer than longestLatency.
+// TestTraceOfAnyKernel checks that tracing a random kernel changes no time. The critical
+// path must cover the launch, and no latency on it may be longer than longestLatency.
 func TestTraceOfAnyKernel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		k := anyTracedKernel(t)
@@ -198,9 +200,9 @@ func TestTraceOfAnyKernel(t *testing.T) {
 	})
 }
 
-// TestTraceOfAnyLaunches checks the critical path of each of several launches, which
-// overlap if they share no PEs. Some kernels are run by workers, whose waits are on the
-// path, too.
+// TestTraceOfAnyLaunches checks the critical path of each of several random launches.
+// Launches on different PEs overlap in time. Some kernels are run by workers; the critical
+// path then contains the waits of the workers, too.
 func TestTraceOfAnyLaunches(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		all := rapid.SliceOfN(rapid.Custom(anyTracedKernel), 2, 3).Draw(t, "kernels")

@@ -54,8 +54,9 @@ type traceSlice struct {
 	released    int64 // the activity that released a launch
 }
 
-// readTrace parses a trace. It checks that times on each track ascend, that slices on a
-// track do not overlap, and that every slice and every message has a beginning and an end.
+// readTrace parses a trace file. It checks that times on each track ascend, that activities
+// on a track do not overlap, and that every activity and every message has a beginning and
+// an end.
 func readTrace(t tester, data []byte) *parsedTrace {
 	t.Helper()
 	var file struct{ TraceEvents []traceEvent }
@@ -116,9 +117,9 @@ func readTrace(t tester, data []byte) *parsedTrace {
 	return tr
 }
 
-// criticalPath returns the critical path of a launch, from its end to its start: activities
-// and the latencies between them, with their times. It checks that they cover the launch
-// and that no latency is longer than longest.
+// criticalPath returns the critical path of a launch, from its end to its start, as text:
+// the activities and the latencies between them, with their durations. It checks that they
+// cover the whole launch and that no latency is longer than longest.
 func (tr *parsedTrace) criticalPath(t tester, launch *traceSlice, longest simtime.Time) (steps []string) {
 	t.Helper()
 	now := launch.end
@@ -147,8 +148,9 @@ func (tr *parsedTrace) criticalPath(t tester, launch *traceSlice, longest simtim
 	return steps
 }
 
-// recordTrace calls run with options that record a trace, and returns the parsed trace. It
-// checks the bytes on each link.
+// recordTrace calls run with options o that also record a trace, and returns the parsed
+// trace. It checks that the bytes of each link in the trace add up to the total that
+// TraceLinks returns.
 func recordTrace(t tester, o Options, run func(o Options) *rig) *parsedTrace {
 	t.Helper()
 	var file bytes.Buffer
@@ -202,8 +204,9 @@ func TestTraceOfAKernelAlone(t *testing.T) {
 	}
 }
 
-// TestLaunchesShareATrack checks that launches that run one after another are on one track,
-// and launches that run at the same time on different subtracks.
+// TestLaunchesShareATrack checks that launches that run one after another appear on one
+// track of the trace. Launches that run at the same time must appear on different
+// subtracks.
 func TestLaunchesShareATrack(t *testing.T) {
 	for _, c := range []struct {
 		pes  [2]PEID
@@ -228,8 +231,8 @@ func TestLaunchesShareATrack(t *testing.T) {
 }
 
 // TestTraceOfInterruptions runs large transfers that interrupt each other on links, which
-// cuts their slices short. recordTrace checks that the bytes of the slices still add up to
-// the bytes of each link.
+// shortens their activities in the trace. recordTrace checks that the bytes of the
+// activities still add up to the bytes of each link.
 func TestTraceOfInterruptions(t *testing.T) {
 	recordTrace(t, Options{}, func(o Options) *rig {
 		r := newRig(t, o)

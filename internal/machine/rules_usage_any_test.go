@@ -119,8 +119,8 @@ func anyKernel(t *rapid.T, choices []kernelStep) (k randomKernel) {
 	return k
 }
 
-// run runs the kernel on a new machine. It measures the use of engines if measure is true,
-// and records a trace if rec is given.
+// run runs the kernel on a new machine. If measure is true, it measures when each engine is
+// busy. If rec is given, it records a trace there.
 func (k randomKernel) run(t tester, measure bool, rec ...*trace.Recorder) (*rig, *Run) {
 	t.Helper()
 	o := Options{Log: true, Fidelity: k.fidelity}
@@ -132,7 +132,8 @@ func (k randomKernel) run(t tester, measure bool, rec ...*trace.Recorder) (*rig,
 	return r, r.run(k.program(r))
 }
 
-// program maps the tensors of the kernel on a machine and returns its program.
+// program maps the tensors of the kernel on the machine r and returns a program that runs
+// the kernel.
 func (k randomKernel) program(r *rig) Program {
 	r.Helper()
 	const n = 90
@@ -150,9 +151,9 @@ func (k randomKernel) program(r *rig) Program {
 	}}
 }
 
-// sumIntervals computes the breakdown of a PE between from and end in a second way. It
-// visits each interval in which no engine changes between busy and idle. own is the time at
-// which the PE ended.
+// sumIntervals computes the breakdown of a PE over the time [from, end), independently of
+// Run.Breakdown. It visits each interval in which no engine changes between busy and idle.
+// own is the time at which the kernel ended on the PE.
 func sumIntervals(u *pe.Usage, from, own, end simtime.Time) (b Breakdown) {
 	comm := slices.Concat(u.DMA[fabric.Comm], u.Waits, pe.Spans{{Start: own, End: end}})
 	at := []simtime.Time{from, end}
@@ -188,9 +189,9 @@ func sumIntervals(u *pe.Usage, from, own, end simtime.Time) (b Breakdown) {
 	return b
 }
 
-// TestAnyBreakdownAddsUp checks that the parts of the breakdown of a random kernel add up
-// to its time, on every PE and from any instant on, and that they equal the result
-// of sumIntervals.
+// TestAnyBreakdownAddsUp computes the breakdown of random kernels, for every PE and from
+// random instants on. It checks that the parts of each breakdown add up to its time and
+// equal the result of sumIntervals.
 func TestAnyBreakdownAddsUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		k := anyKernel(t, slices.Concat(kernelSteps, compositeSteps))
@@ -210,8 +211,8 @@ func TestAnyBreakdownAddsUp(t *testing.T) {
 	})
 }
 
-// TestComputeIsTheTimeOfCommands checks that engines count as computing exactly while the
-// op log has a command in progress.
+// TestComputeIsTheTimeOfCommands checks that the measured compute time of a PE is exactly
+// the time in which the op log has a command in progress.
 func TestComputeIsTheTimeOfCommands(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		k := anyKernel(t, kernelSteps)
@@ -230,8 +231,8 @@ func TestComputeIsTheTimeOfCommands(t *testing.T) {
 	})
 }
 
-// TestMeasuringTakesNoTime checks that measuring changes no time, and that there is no
-// breakdown without measuring.
+// TestMeasuringTakesNoTime checks that measuring the use of engines changes no simulated
+// time. Without measuring, there is no breakdown.
 func TestMeasuringTakesNoTime(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		k := anyKernel(t, slices.Concat(kernelSteps, compositeSteps))
@@ -246,7 +247,8 @@ func TestMeasuringTakesNoTime(t *testing.T) {
 	})
 }
 
-// BenchmarkMeasured runs a ring of 256 PEs with and without measuring the use of engines.
+// BenchmarkMeasured measures the simulation of a ring of 256 PEs, with and without
+// recording when engines are busy.
 func BenchmarkMeasured(b *testing.B) {
 	for _, on := range []bool{false, true} {
 		b.Run(map[bool]string{false: "off", true: "on"}[on], func(b *testing.B) {

@@ -11,8 +11,8 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// measure runs a program and returns the breakdown of one PE. It checks that the parts add
-// up to the time of the program.
+// measure runs a program and returns the breakdown of PE id and the run. It checks that the
+// parts of the breakdown add up to the time of the program.
 func (r *rig) measure(id PEID, p Program) (b Breakdown, run *Run) {
 	r.Helper()
 	r.Measuring = true
@@ -25,11 +25,11 @@ func (r *rig) measure(id PEID, p Program) (b Breakdown, run *Run) {
 	return b, run
 }
 
-// overlap returns for how long the time from a to b and the time from c to d overlap.
+// overlap returns how long the intervals [a, b] and [c, d] overlap.
 func overlap(a, b, c, d simtime.Time) simtime.Time { return max(0, min(b, d)-max(a, c)) }
 
-// TestBreakdownOfAKernelAlone checks the breakdown of kernels on one PE. The parts follow
-// from the formulas of commands and transfers.
+// TestBreakdownOfAKernelAlone checks the breakdown of kernels on one PE against the
+// formulas of commands and transfers.
 func TestBreakdownOfAKernelAlone(t *testing.T) {
 	sq := tl.Shape{64, 64}
 	r := newRig(t, Options{})
@@ -80,9 +80,9 @@ func TestBreakdownOfAKernelAlone(t *testing.T) {
 	}
 }
 
-// TestBreakdownOfACompositeThatWaitsForItsWrites runs a stream whose writes are slow, so
+// TestBreakdownOfACompositeThatWaitsForItsWrites runs a composite whose writes are slow, so
 // that the stores of its last results wait for the writes of earlier results. It checks
-// that these stores, which do not overlap other work of the engines, count as Compute.
+// that these stores count as Compute, although no other work of the engines overlaps them.
 func TestBreakdownOfACompositeThatWaitsForItsWrites(t *testing.T) {
 	const n = 4 * 2048 // four chunks of 4 KiB
 	r := newRig(t, Options{})
@@ -124,7 +124,8 @@ func TestCompositesAreOfClassCompute(t *testing.T) {
 	}
 }
 
-// TestBreakdownOfCommunication checks the breakdown of a PE that communicates with another.
+// TestBreakdownOfCommunication checks the breakdown of a PE that sends to, receives from or
+// waits for another PE.
 func TestBreakdownOfCommunication(t *testing.T) {
 	const a, b, n, size = 0, 100, 1024, 2048
 	sq := tl.Shape{64, 64}
@@ -236,8 +237,9 @@ func TestBreakdownOfCommunication(t *testing.T) {
 	}
 }
 
-// TestBreakdownFromAnInstantOn checks that the breakdown from an instant on covers the time
-// from this instant to the end, and that none of its parts is larger than in the whole run.
+// TestBreakdownFromAnInstantOn checks that the breakdown from a given instant on covers the
+// time from this instant to the end. None of its parts may be larger than in the breakdown
+// of the whole run.
 func TestBreakdownFromAnInstantOn(t *testing.T) {
 	r := newRig(t, Options{})
 	x := r.tensor(0, 64, 64)

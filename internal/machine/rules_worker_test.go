@@ -82,8 +82,8 @@ func TestAWorkersKernelTakesAsLongAsALaunch(t *testing.T) {
 	}
 }
 
-// takeTurns runs kernels on two workers in turn. Each worker wakes the other after its
-// kernel. began has the start times of the kernels.
+// takeTurns lets two workers run kernels in turn, for the given number of rounds. Each
+// worker wakes the other after its kernel. began has the start times of all kernels.
 func takeTurns(r *rig, rounds int) (began []simtime.Time, run *Run) {
 	workers := make([]*Worker, 2)
 	turn := 0
@@ -108,8 +108,8 @@ func takeTurns(r *rig, rounds int) (began []simtime.Time, run *Run) {
 	return began, run
 }
 
-// TestWorkersTakeTurns checks that a worker continues at the instant at which another wakes
-// it.
+// TestWorkersTakeTurns checks that a worker continues at the instant at which the other
+// worker wakes it.
 func TestWorkersTakeTurns(t *testing.T) {
 	r := newRig(t, Options{})
 	began, run := takeTurns(r, 5)
@@ -124,8 +124,8 @@ func TestWorkersTakeTurns(t *testing.T) {
 	same(t, "the launch takes", run.Critical(), 70*d)
 }
 
-// TestWakeEndsOnlyWait checks that Wake does nothing to a worker that runs a kernel or
-// sleeps, and does not end its next Wait either.
+// TestWakeEndsOnlyWait checks that Wake has no effect on a worker that runs a kernel or
+// sleeps. Such a Wake does not end the next Wait of the worker either.
 func TestWakeEndsOnlyWait(t *testing.T) {
 	r := newRig(t, Options{})
 	var first *Worker
@@ -153,9 +153,10 @@ func TestWakeEndsOnlyWait(t *testing.T) {
 	}
 }
 
-// TestSignalsOfAHome checks that ranks with the same home share their signals. A
-// notification takes as long as a notification to the home. All ranks of the home that wait
-// for it continue at that instant.
+// TestSignalsOfAHome runs ranks that have the same home, the PE that holds their signals.
+// It checks that these ranks share their signals. A notification of any of these ranks
+// takes as long as one to the home PE, and all of these ranks that wait for it continue
+// when it arrives.
 func TestSignalsOfAHome(t *testing.T) {
 	r := newPresetRig(t, Options{Log: true}, "default")
 	sender := r.ID(1, 0, 0)
@@ -196,8 +197,8 @@ func TestSignalsOfAHome(t *testing.T) {
 	}
 }
 
-// TestSignalsOfHomesAreZeroAtTheStart checks that shared signals are 0 at the start of
-// every launch.
+// TestSignalsOfHomesAreZeroAtTheStart checks that signals that several ranks share are 0 at
+// the start of every launch.
 func TestSignalsOfHomesAreZeroAtTheStart(t *testing.T) {
 	r := newRig(t, Options{})
 	for i := range 2 {
@@ -243,8 +244,8 @@ func TestErrorsNameTheWorkersKernel(t *testing.T) {
 	}
 }
 
-// TestProgramErrors checks that a program must have either a Body or a Serve, and that
-// homes must be PEs of the launch.
+// TestProgramErrors checks that a program fails to start if it has both or neither of Body
+// and Serve. It also fails if Homes does not have one PE of the launch for each rank.
 func TestProgramErrors(t *testing.T) {
 	body := func(*tl.PE) {}
 	for _, c := range []struct {
@@ -265,7 +266,7 @@ func TestProgramErrors(t *testing.T) {
 }
 
 // TestDeadlockReportsOmitIdleWorkers checks that the report of a deadlock names idle
-// workers only if all processes are idle.
+// workers only if all processes are idle, which means that they wait for work.
 func TestDeadlockReportsOmitIdleWorkers(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -291,7 +292,7 @@ func TestDeadlockReportsOmitIdleWorkers(t *testing.T) {
 }
 
 // TestTasksInTheLog checks that the op log has the names, numbers and dependencies of
-// tasks, even if it has no lines of kernels.
+// tasks, even if it does not record the lines of kernels.
 func TestTasksInTheLog(t *testing.T) {
 	r := newRig(t, Options{Log: true, NoLines: true})
 	var ended oplog.ID
@@ -340,8 +341,8 @@ func TestTasksInTheLog(t *testing.T) {
 	same(t, "lines", strings.Join(r.Log.Lines, " "), " first second")
 }
 
-// TestWorkersAllocateNothing checks that tasks, kernels of workers and waits allocate
-// nothing if there is no op log.
+// TestWorkersAllocateNothing checks that tasks, kernels and waits of workers allocate no Go
+// memory if there is no op log.
 func TestWorkersAllocateNothing(t *testing.T) {
 	if raceDetector {
 		t.Skip("the race detector allocates")
@@ -383,7 +384,8 @@ func TestWorkersAllocateNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkWorker measures kernels of 10 and 20 calls on two workers that take turns.
+// BenchmarkWorker measures the simulation of two workers that run kernels in turn. The
+// kernels make 10 and 20 calls.
 func BenchmarkWorker(b *testing.B) {
 	takeTurns(newRig(b, Options{}), b.N)
 }

@@ -32,7 +32,8 @@ const (
 	linksOrder = 1 << 24
 )
 
-// startTrace starts to record the machine.
+// startTrace starts to record the launches, engines, links and copies of the machine with
+// rec.
 func (m *Machine) startTrace(rec *trace.Recorder) {
 	t := &tracer{m: m, rec: rec, processes: map[string]*trace.Process{}, subtracks: map[[2]string]*trace.Subtracks{}}
 	counts := map[string]int{}
@@ -59,7 +60,8 @@ func (m *Machine) startTrace(rec *trace.Recorder) {
 	m.tracer = t
 }
 
-// linkKind returns the part of the system that a link belongs to.
+// linkKind returns the part of the system that a link belongs to, such as "ucie" or
+// "between SIPs".
 func (m *Machine) linkKind(id topology.LinkID) string {
 	l := m.Graph.Link(id)
 	from, to := m.Graph.Node(l.From), m.Graph.Node(l.To)
@@ -85,7 +87,8 @@ func (m *Machine) linkKind(id topology.LinkID) string {
 	return "pe"
 }
 
-// linkProcess returns the process that has the track of a link, and its position in viewers.
+// linkProcess returns the name of the trace process that shows the track of a link, and the
+// position of that process in viewers.
 func (m *Machine) linkProcess(id topology.LinkID) (name string, order int) {
 	l := m.Graph.Link(id)
 	from, to := m.Graph.Node(l.From), m.Graph.Node(l.To)
@@ -95,8 +98,8 @@ func (m *Machine) linkProcess(id topology.LinkID) (name string, order int) {
 	return "sip" + strconv.Itoa(int(from.SIP)) + " links", linksOrder + 1 + int(from.SIP)
 }
 
-// TraceProgram records the end of the host's program and its last activity. It is called
-// once, at the end of the recording.
+// TraceProgram records the end of the host's program, and last as its last activity. It is
+// called once, at the end of the recording.
 func (m *Machine) TraceProgram(end simtime.Time, last sim.Mark) {
 	m.tracer.subtracksOf(Host, "program").Slice(trace.Slice{
 		Name: "program", End: end, After: last, Args: []trace.Arg{trace.Nanoseconds("makespan_ns", end)},
@@ -118,7 +121,8 @@ func (m *Machine) TraceLinks() []trace.LinkUse {
 	return used
 }
 
-// subtracksOf returns the subtracks of a track of the host or of a control core.
+// subtracksOf returns the subtracks of the given track of a process, which is the host or a
+// control core. It creates them on first use.
 func (t *tracer) subtracksOf(process, track string) *trace.Subtracks {
 	key := [2]string{process, track}
 	if t.subtracks[key] == nil {
@@ -130,9 +134,10 @@ func (t *tracer) subtracksOf(process, track string) *trace.Subtracks {
 	return t.subtracks[key]
 }
 
-// TraceActivity records an activity of the host or a control core, from since until now,
-// that was released by activity after. It makes the new activity the cause of what happens
-// next. If no time has passed, it records nothing and the cause is after.
+// TraceActivity records an activity of the host or of a control core that began at the time
+// since, ends now and was released by the activity `after`. The new activity becomes the
+// cause of what happens next. If no time has passed since then, TraceActivity records
+// nothing and `after` becomes the cause.
 func (m *Machine) TraceActivity(process, track, name string, since simtime.Time, after sim.Mark) {
 	if m.tracer == nil {
 		return
@@ -149,8 +154,8 @@ func (l *Launch) recordSend(e *sim.Engine) {
 	l.commands, l.sent, l.sentBy = len(l.Targets), e.Now(), e.By
 }
 
-// recordArrival counts a command of a launch that has reached its PE. After the last one it
-// records the time of all commands as one activity.
+// recordArrival counts a command of the launch that has reached its PE. After the last
+// command, it records the time from the send to the last arrival as one activity.
 func (l *Launch) recordArrival(m *Machine) {
 	if l.commands--; l.commands == 0 {
 		m.TraceActivity(Host, "commands", "command "+l.Name, l.sent, l.sentBy)
@@ -182,10 +187,11 @@ func (t *tracer) recordEnd(l *Launch) {
 	})
 }
 
-// lastTarget returns the index of the target that ended last; the first of several.
+// lastTarget returns the index of the target that ended last. If several targets ended at
+// that time, it is the first of them.
 func (l *Launch) lastTarget() int { return slices.Index(l.end, slices.Max(l.end)) }
 
-// Last returns the activity that ended the launch, or 0 without a trace.
+// Last returns the activity whose end ended the launch, or 0 without a trace.
 func (l *Launch) Last() sim.Mark {
 	if l.last == nil {
 		return 0
@@ -193,7 +199,7 @@ func (l *Launch) Last() sim.Mark {
 	return l.last[l.lastTarget()]
 }
 
-// newPETrace returns the trace of a PE's engines; nil without a tracer.
+// newPETrace returns a recorder for the engines of PE p, or nil if t is nil.
 func (t *tracer) newPETrace(p *cpu.Element) *pe.Trace {
 	if t == nil {
 		return nil

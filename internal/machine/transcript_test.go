@@ -71,7 +71,7 @@ func (s *transcript) close() {
 	}
 }
 
-// command runs a command and returns its output.
+// command runs one command of the file and returns the output of the command.
 func (s *transcript) command(t *testing.T, d *datadriven.TestData) string {
 	commands := map[string]func(t *testing.T, d *datadriven.TestData) (string, error){
 		"system": s.system, "tensor": s.tensor, "write": s.write, "read": s.read, "launch": s.launch, "run": s.run,
@@ -96,7 +96,7 @@ func (s *transcript) system(t *testing.T, d *datadriven.TestData) (string, error
 	return fmt.Sprintf("%d PEs\n", s.NumPEs()), nil
 }
 
-// ids returns the PEs that an argument lists.
+// ids returns the PEs that the argument key of a command lists.
 func ids(d *datadriven.TestData, key string) (list []PEID) {
 	for _, arg := range d.CmdArgs {
 		for _, v := range arg.Vals {
@@ -133,7 +133,8 @@ func (s *transcript) tensor(t *testing.T, d *datadriven.TestData) (string, error
 	return out, nil
 }
 
-// part returns the name, address and size of the part of a tensor that a command names.
+// part returns the part of a tensor that command d names: its name in the output, its
+// virtual address and its size.
 func (s *transcript) part(t *testing.T, d *datadriven.TestData) (name string, va memory.VA, n memory.Bytes) {
 	var pe int
 	d.ScanArgs(t, "pe", &pe)
@@ -162,7 +163,7 @@ func (s *transcript) read(t *testing.T, d *datadriven.TestData) (string, error) 
 	return "", err
 }
 
-// floats decodes little-endian f32.
+// floats decodes data as little-endian f32 numbers.
 func floats(data []byte) (list []float32) {
 	for ; len(data) >= 4; data = data[4:] {
 		list = append(list, math.Float32frombits(binary.LittleEndian.Uint32(data)))
@@ -318,7 +319,7 @@ func (s *transcript) step(k *tl.PE, w []string, pe PEID, tiles map[string]tl.Til
 	}
 }
 
-// run runs the machine and prints the new operations of the op log.
+// run runs the machine and returns the operations that are new in the op log, as text.
 func (s *transcript) run(*testing.T, *datadriven.TestData) (string, error) {
 	err := s.Engine.Run(context.Background())
 	var out strings.Builder
@@ -369,7 +370,7 @@ func (s *transcript) run(*testing.T, *datadriven.TestData) (string, error) {
 	return out.String(), err
 }
 
-// value computes the value of an operation.
+// value computes the value of operation id of the op log.
 func (s *transcript) value(id oplog.ID) ([]byte, error) {
 	if err := s.Data.Flush(); err != nil {
 		return nil, err
@@ -377,7 +378,8 @@ func (s *transcript) value(id oplog.ID) ([]byte, error) {
 	return s.Data.Value(id)
 }
 
-// describe formats an operation and the operation that it waited for.
+// describe formats an operation of the op log for the transcript, with the operation that
+// it waited for.
 func (s *transcript) describe(op *oplog.Op) string {
 	text := op.Kind.String()
 	if op.Kind == oplog.Math {

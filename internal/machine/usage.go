@@ -18,13 +18,13 @@ type Breakdown struct {
 	OverlappedComm   simtime.Time // messages move, or the CPU waits, during Compute
 }
 
-// Total returns the total time.
+// Total returns the sum of Compute, Memory, Comm and Idle.
 func (b Breakdown) Total() simtime.Time { return b.Compute + b.Memory + b.Comm + b.Idle }
 
-// Breakdown divides the time between from and the end of the run for one PE: the PE that
-// ended last among those for which include returns true. The time after the end of this PE
-// counts as Comm, as it waits for the other PEs. The run must have ended. ok is false if the
-// run was not measured or include selects no PE.
+// Breakdown divides the time from the instant `from` to the end of the run, for one PE.
+// This is the PE that ended last among the PEs for which include returns true. The time
+// after the end of this PE counts as Comm, because the PE waits for the other PEs. The run
+// must have ended. ok is false if the run was not measured or include selects no PE.
 func (r *Run) Breakdown(include func(PEID) bool, from simtime.Time) (b Breakdown, ok bool) {
 	last := -1
 	for i, id := range r.Targets {

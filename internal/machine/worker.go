@@ -34,8 +34,8 @@ func (w *Worker) PE() *PE { return w.pe }
 // Now returns the current time.
 func (w *Worker) Now() simtime.Time { return w.proc.Now() }
 
-// Wait waits for Wake. A worker in Wait is idle: a report of a deadlock leaves it out if any
-// process is not idle. on says what the worker waits for.
+// Wait waits until Wake is called. A worker in Wait is idle: the report of a deadlock
+// leaves it out if any process is not idle. on says what the worker waits for.
 func (w *Worker) Wait(on fmt.Stringer) {
 	w.idle, w.waiting = idleWait{on}, true
 	for w.waiting {
@@ -43,8 +43,8 @@ func (w *Worker) Wait(on fmt.Stringer) {
 	}
 }
 
-// Wake ends Wait, as soon as the current event has been handled. It does nothing if the
-// worker is not in Wait.
+// Wake ends the Wait of the worker as soon as the current event has been handled. It does
+// nothing if the worker is not in Wait.
 func (w *Worker) Wake() {
 	if w.waiting {
 		w.waiting = false
@@ -56,9 +56,9 @@ func (w *Worker) Wake() {
 // SleepUntil waits until time t.
 func (w *Worker) SleepUntil(t simtime.Time) { w.proc.SleepUntil(t) }
 
-// Run runs a kernel from now until everything that it starts has ended. The kernel takes as
-// long as in a launch by itself. body may use m until it returns. name is the name of the
-// kernel in errors and in reports of deadlocks.
+// Run runs a kernel from now until everything that the kernel has started has ended. The
+// kernel takes as long as in a launch by itself. body runs the kernel and may use m until
+// it returns. name is the name of the kernel in errors and in reports of deadlocks.
 func (w *Worker) Run(name string, body func(m tl.Machine)) {
 	w.name = name
 	w.recordIdle()
@@ -66,20 +66,21 @@ func (w *Worker) Run(name string, body func(m tl.Machine)) {
 	w.core.BeginIdle()
 }
 
-// recordIdle records in the trace that the worker was idle until now, and the activity that
-// ended this.
+// recordIdle records in the trace that the worker was idle until now, and which activity
+// woke it.
 func (w *Worker) recordIdle() {
 	w.core.EndIdle(w.woken)
 	w.woken = 0
 }
 
-// displayName returns the name of the worker in reports: the kernel and the PE.
+// displayName returns the name of the worker in reports, as kernel@PE.
 func (w *Worker) displayName() string { return w.name + "@" + w.pe.String() }
 
-// Begin records in the op log, if there is one, that a task begins. number is the number of
-// the task at its rank. after lists the TaskEnds that precede the task, and cause is the
-// TaskEnd that released it. The log keeps after, so that the caller must not change it;
-// members of a task group may share the list.
+// Begin adds an entry to the op log, if there is one, that says that a task begins, and
+// returns the number of the entry. number is the number of the task at its rank. after
+// lists the TaskEnds that precede the task, and cause is the TaskEnd that released it. The
+// log keeps the list after, so the caller must not change it. Members of a task group may
+// share the list.
 func (w *Worker) Begin(name string, number int, after []oplog.Operand, cause oplog.ID) oplog.ID {
 	log := w.run.machine.Log
 	if log == nil {
@@ -90,8 +91,9 @@ func (w *Worker) Begin(name string, number int, after []oplog.Operand, cause opl
 	return log.Add(op)
 }
 
-// End records that the task of the latest Begin has ended, with everything that its kernels
-// started.
+// End adds an entry to the op log that says that the task of the latest Begin has ended,
+// and returns the number of the entry. Everything that the kernels of the task started must
+// have ended.
 func (w *Worker) End(number int) oplog.ID {
 	if w.run.machine.Log == nil {
 		return 0
@@ -99,7 +101,7 @@ func (w *Worker) End(number int) oplog.ID {
 	return w.run.machine.Log.Add(w.newTaskOp(oplog.TaskEnd, number))
 }
 
-// newTaskOp returns the operation for the beginning or the end of a task.
+// newTaskOp returns an op log entry for the begin or the end of a task.
 func (w *Worker) newTaskOp(kind oplog.Kind, number int) oplog.Op {
 	now := w.Now()
 	return oplog.Op{
@@ -111,5 +113,5 @@ func (w *Worker) newTaskOp(kind oplog.Kind, number int) oplog.Op {
 // idleWait describes the wait of a worker without work, in reports of deadlocks.
 type idleWait struct{ fmt.Stringer }
 
-// Idle returns true: see sim.Idler.
+// Idle implements sim.Idler. It returns true, because a worker in Wait has no work.
 func (*idleWait) Idle() bool { return true }

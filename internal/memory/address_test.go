@@ -24,8 +24,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestNamesAreThoseOfTheTopology checks that this package and package topology use the same
-// names of memories.
+// TestNamesAreThoseOfTheTopology checks that each memory has the same name in this package
+// and in package topology.
 func TestNamesAreThoseOfTheTopology(t *testing.T) {
 	spec, err := topology.Preset("default")
 	if err != nil {

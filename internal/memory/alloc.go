@@ -66,7 +66,8 @@ func (a *Allocator) Alloc(size, align Bytes) (Addr, error) {
 	return None, &OutOfMemory{Memory: a.Memory, Size: a.Size, Asked: size, Align: align, Free: a.Size - a.used, Largest: largest}
 }
 
-// Free frees an address that Alloc returned. It does nothing for None.
+// Free frees the block at addr, which Alloc returned. It does nothing for None. Any other
+// address is an error.
 func (a *Allocator) Free(addr Addr) error {
 	if addr == None {
 		return nil
@@ -97,8 +98,8 @@ type OutOfMemory struct {
 	Largest Bytes // largest block that fits at the alignment
 }
 
-// Error returns a text with the memory, the requested and the free bytes, and the key of
-// the topology that sets the size.
+// Error returns a text with the memory, the requested bytes, the free bytes, and the
+// topology key that sets the size of the memory.
 func (e *OutOfMemory) Error() string {
 	return fmt.Sprintf("%v: out of memory: asked %v aligned to %v, free %v of %v, largest block %v; free something, ask for less, or raise %s in the topology",
 		e.Memory, e.Asked, e.Align, e.Free, e.Size, e.Largest, sizeKey(e.Memory))

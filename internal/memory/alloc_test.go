@@ -23,7 +23,8 @@ func mustAlloc(t *testing.T, a *Allocator, size, align Bytes) Addr {
 	return addr
 }
 
-// TestAllocTakesTheLowestFit checks the addresses of a sequence of Alloc and Free.
+// TestAllocTakesTheLowestFit runs a sequence of Free and Alloc and checks that each Alloc
+// returns the lowest address that fits.
 func TestAllocTakesTheLowestFit(t *testing.T) {
 	a := Allocator{Memory: tcm, Size: 1024}
 	steps := []struct {
@@ -120,7 +121,8 @@ func TestFreeErrors(t *testing.T) {
 	}
 }
 
-// TestAllocatorAgainstBytes compares the allocator with a model that has a flag per byte.
+// TestAllocatorAgainstBytes runs random calls of Alloc and Free. It checks their results
+// against a model that has a flag for every byte of the memory.
 func TestAllocatorAgainstBytes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		size := rapid.IntRange(1, 200).Draw(t, "size")
@@ -208,8 +210,8 @@ func TestAllocatorAgainstBytes(t *testing.T) {
 	})
 }
 
-// TestAllocatorCost checks the size of an unused allocator and that Alloc and Free do not
-// allocate.
+// TestAllocatorCost checks the size of an unused Allocator, and that Alloc and Free
+// allocate no Go memory.
 func TestAllocatorCost(t *testing.T) {
 	if got, want := unsafe.Sizeof(Allocator{}), uintptr(56); got != want {
 		t.Errorf("an untouched Allocator takes %d bytes, want %d", got, want)

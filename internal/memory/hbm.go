@@ -25,8 +25,8 @@ func Contiguous(addr Addr, n Bytes) Region {
 // Bytes returns the size of the region.
 func (r Region) Bytes() Bytes { return Bytes(r.Rows) * r.RowBytes }
 
-// Overlaps reports whether two regions share an address. (Adjacent tiles of one matrix do
-// not.) If the strides differ, it takes time linear in the smaller number of rows.
+// Overlaps reports whether regions r and s share an address. (Adjacent tiles of one matrix
+// do not.) If their strides differ, it takes time linear in the smaller number of rows.
 func (r Region) Overlaps(s Region) bool {
 	if r.Addr >= s.end() || s.Addr >= r.end() {
 		return false
@@ -49,7 +49,7 @@ func (r Region) Overlaps(s Region) bool {
 	return col < r.RowBytes || col+s.RowBytes > r.Stride
 }
 
-// touches reports whether a row of the region overlaps the n bytes from a on.
+// touches reports whether a row of the region overlaps the n bytes that start at a.
 func (r Region) touches(a Addr, n Bytes) bool {
 	if r.Rows == 1 || r.Stride <= 0 {
 		return a < r.Addr+Addr(r.RowBytes) && r.Addr < a+Addr(n)
@@ -62,7 +62,7 @@ func (r Region) touches(a Addr, n Bytes) bool {
 	return row*r.Stride+r.RowBytes > Bytes(a-r.Addr)
 }
 
-// end returns the address behind the last byte.
+// end returns the address after the last byte of the region.
 func (r Region) end() Addr {
 	if r.Bytes() == 0 {
 		return r.Addr
@@ -70,8 +70,8 @@ func (r Region) end() Addr {
 	return r.Addr + Addr(Bytes(r.Rows-1)*r.Stride+r.RowBytes)
 }
 
-// addr returns the address of byte off of the region, and the number of bytes from there to
-// the end of the row.
+// addr returns the address a of byte number off of the region. left is the number of bytes
+// from a to the end of its row.
 func (r Region) addr(off Bytes) (a Addr, left Bytes) {
 	if r.Rows == 1 {
 		return r.Addr + Addr(off), r.RowBytes - off
@@ -80,8 +80,8 @@ func (r Region) addr(off Bytes) (a Addr, left Bytes) {
 	return r.Addr + Addr(row*r.Stride+col), r.RowBytes - col
 }
 
-// Part returns bytes off to off+n of the region. ok is false if these bytes do not form a
-// region.
+// Part returns the bytes off to off+n of the region as a region of its own. ok is false if
+// these bytes do not form a region.
 func (r Region) Part(off, n Bytes) (part Region, ok bool) {
 	a, left := r.addr(off)
 	if n <= left {
@@ -98,7 +98,7 @@ type HBM struct {
 	Turnaround simtime.Time // delay of a channel between a read and a write
 }
 
-// NewHBM returns the description for a topology.
+// NewHBM returns the description of the HBM slices of a topology.
 func NewHBM(s topology.HBM) HBM {
 	return HBM{
 		Channels:   s.Channels,
@@ -108,9 +108,10 @@ func NewHBM(s topology.HBM) HBM {
 	}
 }
 
-// Channel returns the pseudo-channel of an address. It combines higher bits of the burst
-// number with the lowest bits, which spreads strided accesses such as the rows of a tile.
-// Each channel still gets one burst of every aligned sequence of Channels bursts.
+// Channel returns the number of the pseudo-channel that serves address a. It combines
+// higher bits of the burst number with the lowest bits, so that strided accesses, such as
+// the rows of a tile, use many channels. Each channel still gets one burst of every aligned
+// sequence of Channels bursts.
 func (h HBM) Channel(a Addr) int {
 	n := uint64(a) / uint64(h.Burst)
 	width := uint(bits.TrailingZeros(uint(h.Channels)))
@@ -123,9 +124,9 @@ type BurstRange struct {
 	Start, End Bytes // byte numbers in the region; End is exclusive
 }
 
-// BurstAt returns the burst that transfers byte off of r. A burst ends at the end of the
-// row. It takes a whole burst time even if few of its bytes are needed, and once for each
-// row that touches it.
+// BurstAt returns the burst that transfers byte off of r. A burst ends at the end of a row.
+// Even if few of its bytes are needed, it takes a whole burst time. A burst that contains
+// bytes of several rows is transferred once for each of these rows.
 func (h HBM) BurstAt(r Region, off Bytes) BurstRange {
 	a, left := r.addr(off)
 	inBurst := Bytes(a) % h.Burst
@@ -151,7 +152,7 @@ type channel struct {
 	wrote bool         // whether the last access was a write
 }
 
-// NewSlice returns an idle slice.
+// NewSlice returns the state of an idle HBM slice with description h.
 func NewSlice(h HBM) *Slice {
 	state := make([]channel, 2*h.Channels)
 	return &Slice{HBM: h, channels: state[:h.Channels:h.Channels], saved: state[h.Channels:]}
@@ -166,8 +167,9 @@ const (
 	Write Op = true
 )
 
-// PartialAccess is a part of an access to a region: bytes [From, To), in flits. Flit k of
-// the part arrives at At+k·Gap. A read requests all flits at once: Gap is 0.
+// PartialAccess is a part of an access to a region: the bytes [From, To), divided into
+// flits. Flit k of the part arrives at time At+k·Gap. A read requests all flits at once, so
+// its Gap is 0.
 type PartialAccess struct {
 	Op       Op
 	Region   Region
@@ -181,13 +183,14 @@ type PartialAccess struct {
 	Ends []simtime.Time
 }
 
-// Serve serves a part of an access and returns the time at which it is complete, which is
-// at least part.At. For each flit k it calls visit, unless nil, with the time at which
-// flits 0 to k are complete. A burst is read for the flit that contains its first byte,
-// and written when the flit with its last byte has arrived.
+// Serve serves a part of an access and returns the time at which the part is complete,
+// which is at least part.At. If visit is not nil, Serve calls it for each flit k with the
+// time at which flits 0 to k are complete. A burst is read for the flit that contains its
+// first byte. It is written when the flit with its last byte has arrived.
 //
-// A write that arrives more slowly than the channels could serve it leaves them free in
-// between: it occupies each channel only for the burst times, from part.At on.
+// A write may arrive more slowly than the channels could serve it. Such a write occupies
+// each channel only for the burst times, from part.At on, and leaves the channels free for
+// the rest of the time.
 func (s *Slice) Serve(part PartialAccess, visit func(k int64, done simtime.Time)) simtime.Time {
 	copy(s.saved, s.channels)
 	done, arrived := part.At, part.At
@@ -227,10 +230,11 @@ func (s *Slice) Serve(part PartialAccess, visit func(k int64, done simtime.Time)
 	return done
 }
 
-// Undo restores the state before the last Serve.
+// Undo restores the state of the channels before the last Serve.
 func (s *Slice) Undo() { copy(s.channels, s.saved) }
 
-// Occupy keeps all channels busy from time a on, for n bytes spread evenly over them.
+// Occupy keeps all channels busy from time a on, each for its share of n bytes, which are
+// spread evenly over the channels.
 func (s *Slice) Occupy(a simtime.Time, n Bytes) {
 	round := Bytes(s.Channels) * s.Burst
 	each := simtime.Time((n + round - 1) / round)

@@ -19,7 +19,7 @@ func TestNewHBM(t *testing.T) {
 	}
 }
 
-// TestChannelHash compares Channel with the documented formula for eight channels.
+// TestChannelHash checks that Channel equals the documented formula, for eight channels.
 func TestChannelHash(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		addr := rapid.Int64Range(0, 1<<40).Draw(t, "addr")
@@ -30,8 +30,8 @@ func TestChannelHash(t *testing.T) {
 	})
 }
 
-// TestAlignedRunsUseEveryChannel checks that an aligned sequence of one burst per channel
-// uses each channel once, so that sequential accesses run at full rate.
+// TestAlignedRunsUseEveryChannel checks that an aligned sequence of bursts, one for each
+// channel, uses each channel exactly once. Sequential accesses therefore run at full rate.
 func TestAlignedRunsUseEveryChannel(t *testing.T) {
 	for _, channels := range []int{1, 2, 4, 8, 16, 64} {
 		h := HBM{Channels: channels, Burst: 256}
@@ -49,9 +49,9 @@ func TestAlignedRunsUseEveryChannel(t *testing.T) {
 	}
 }
 
-// TestRowsOfATileSpread checks that the first bursts of the rows of a 32×3072 f16 tile, 6
-// KiB apart, use at least six of the eight channels, and that no channel serves more than
-// a third of them.
+// TestRowsOfATileSpread checks how the rows of a 32×3072 f16 tile, which are 6 KiB apart,
+// use the eight channels. Their first bursts must use at least six channels, and no channel
+// may serve more than a third of these bursts.
 func TestRowsOfATileSpread(t *testing.T) {
 	for base := Addr(0); base < 1<<20; base += 2048 {
 		var count [8]int
@@ -73,7 +73,7 @@ func TestRowsOfATileSpread(t *testing.T) {
 	}
 }
 
-// TestBurstAt checks the bursts of a region of three rows.
+// TestBurstAt checks which bytes each burst of a region of three rows transfers.
 func TestBurstAt(t *testing.T) {
 	tile := Region{Addr: 100, Rows: 3, RowBytes: 400, Stride: 1000}
 	for _, c := range []struct {
@@ -93,8 +93,8 @@ func TestBurstAt(t *testing.T) {
 	}
 }
 
-// TestSequentialRead checks when the flits of a sequential read are complete, and that the
-// channels are busy until then.
+// TestSequentialRead checks when each flit of a sequential read is complete, and that the
+// channels are busy until the read is complete.
 func TestSequentialRead(t *testing.T) {
 	const ns = simtime.Nanosecond
 	s := NewSlice(eightChannels)
@@ -138,8 +138,8 @@ func TestTurnaround(t *testing.T) {
 	}
 }
 
-// TestServeInParts checks that an access that is served in parts ends at the same time as
-// one that is served as a whole.
+// TestServeInParts checks that an access that is served in several parts ends at the same
+// time as the same access served as a whole.
 func TestServeInParts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := Region{
@@ -177,7 +177,8 @@ func TestServeInParts(t *testing.T) {
 	})
 }
 
-// TestOverlaps compares Overlaps with the sets of addresses.
+// TestOverlaps checks that Overlaps is true exactly if the sets of addresses of two regions
+// have a common element.
 func TestOverlaps(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		stride := Bytes(rapid.Int64Range(1, 12).Draw(t, "stride"))

@@ -37,9 +37,9 @@ type tensor struct {
 
 func (t *tensor) end() VA { return t.base + VA(t.size) }
 
-// Map assigns a range of virtual addresses to a tensor and returns its start. The range
-// covers the shards in order. Errors use the name, which need not be unique. Empty shards
-// are left out. An empty tensor has its own address, too.
+// Map assigns a range of virtual addresses to a tensor and returns the start of the range.
+// The range covers the given shards in order. name appears in errors and need not be
+// unique. Empty shards are left out. An empty tensor has its own address, too.
 func (s *Space) Map(name string, shards []Segment) (VA, error) {
 	t := &tensor{name: name, base: max(s.next, VA(Guard))}
 	for i, sh := range shards {
@@ -65,8 +65,8 @@ func (s *Space) Map(name string, shards []Segment) (VA, error) {
 	return t.base, nil
 }
 
-// Unmap removes the tensor that starts at base and returns its shards. The caller frees
-// their memory.
+// Unmap removes the tensor that starts at base and returns its shards. The caller must free
+// the memory of the shards.
 func (s *Space) Unmap(base VA) ([]Segment, error) {
 	i, found := s.search(base)
 	if !found {
@@ -77,15 +77,16 @@ func (s *Space) Unmap(base VA) ([]Segment, error) {
 	return t.shards, nil
 }
 
-// search returns the index of the first tensor that starts at or after va, and whether it
-// starts at va.
+// search returns the index of the first tensor that starts at or after va. The second
+// result reports whether this tensor starts exactly at va.
 func (s *Space) search(va VA) (int, bool) {
 	return slices.BinarySearchFunc(s.tensors, va, func(t *tensor, va VA) int { return cmp.Compare(t.base, va) })
 }
 
-// Translate finds the tensor that contains all n bytes from va on. An access that is not
-// completely inside a tensor is an error. An access of 0 bytes may start at the end of a
-// tensor. Translate takes time logarithmic in the number of tensors and allocates nothing.
+// Translate finds the tensor that contains all n bytes from va on and returns these bytes
+// as an Access. If the bytes are not completely inside one tensor, it returns an error. An
+// access of 0 bytes may start at the end of a tensor. Translate takes time logarithmic in
+// the number of tensors and allocates nothing.
 func (s *Space) Translate(va VA, n Bytes) (Access, error) {
 	if n < 0 {
 		return Access{}, fmt.Errorf("access of %d bytes at %v: the size must not be negative", int64(n), va)
@@ -103,8 +104,9 @@ func (s *Space) Translate(va VA, n Bytes) (Access, error) {
 	return Access{}, s.unmappedError(va, n, i)
 }
 
-// unmappedError returns the error of an access of n bytes at va. i is the index of the
-// first tensor that starts behind va. The error names the nearest tensor.
+// unmappedError returns the error for an access of n bytes at va that is not inside a
+// tensor. i is the index of the first tensor that starts after va. The error names the
+// tensor nearest to va.
 func (s *Space) unmappedError(va VA, n Bytes, i int) error {
 	access := fmt.Sprintf("access of %v at %v", n, va)
 	var near *tensor
@@ -134,7 +136,7 @@ type Access struct {
 }
 
 // Segments iterates over the physical segments of the access, in order of virtual
-// addresses. It allocates nothing:
+// addresses. It allocates nothing. It is used as
 //
 //	for seg := range access.Segments {
 func (a Access) Segments(yield func(Segment) bool) {
@@ -165,7 +167,7 @@ type ID = oplog.Space
 // Kinds maps the kind of a topology node to a kind of memory.
 var Kinds = [...]oplog.SpaceKind{topology.KindHBM: oplog.HBM, topology.KindSRAM: oplog.SRAM, topology.KindTCM: oplog.TCM}
 
-// sizeKey returns the key of topology.yaml that sets the size of a memory.
+// sizeKey returns the key of topology.yaml that sets the size of memory id.
 func sizeKey(id ID) string {
 	switch id.Kind {
 	case oplog.HBM:

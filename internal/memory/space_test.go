@@ -149,8 +149,9 @@ func TestUnmap(t *testing.T) {
 	}
 }
 
-// TestSpaceAgainstBytes compares Translate with a list of the place of every byte, and
-// checks the guard between tensors.
+// TestSpaceAgainstBytes maps random tensors and checks the result of Translate against a
+// list with the memory and address of every byte. It also checks that addresses between two
+// tensors are not mapped.
 func TestSpaceAgainstBytes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var s Space

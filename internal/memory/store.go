@@ -20,7 +20,8 @@ type Store struct {
 	pages map[Addr]*page // by address / pageSize
 }
 
-// Read copies the bytes from addr on into dst. It creates no pages.
+// Read copies len(dst) bytes of the memory, starting at addr, into dst. It creates no
+// pages.
 func (s *Store) Read(addr Addr, dst []byte) error {
 	if err := s.check("read", addr, Bytes(len(dst))); err != nil {
 		return err
@@ -39,7 +40,7 @@ func (s *Store) Read(addr Addr, dst []byte) error {
 	return nil
 }
 
-// Write copies src to the bytes from addr on.
+// Write copies src into the memory, starting at addr.
 func (s *Store) Write(addr Addr, src []byte) error {
 	if err := s.check("write", addr, Bytes(len(src))); err != nil {
 		return err
@@ -83,7 +84,8 @@ func (s *Store) Zero(addr Addr, n Bytes) error {
 	return nil
 }
 
-// zeroIn zeroes the addresses [addr, end) in page i, if the page exists.
+// zeroIn sets those bytes of page i to zero whose addresses are in [addr, end). It removes
+// the page if these are all of its bytes, and does nothing if the page does not exist.
 func (s *Store) zeroIn(i, addr, end Addr) {
 	start := i * pageSize
 	lo, hi := max(addr, start), min(end, start+pageSize)
@@ -97,7 +99,7 @@ func (s *Store) zeroIn(i, addr, end Addr) {
 	}
 }
 
-// Resident returns the host memory of the pages, in bytes.
+// Resident returns how many bytes of host memory the pages take.
 func (s *Store) Resident() Bytes { return Bytes(len(s.pages)) * pageSize }
 
 // check returns an error if the n bytes from addr on are not all in the memory.

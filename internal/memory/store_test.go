@@ -12,7 +12,8 @@ import (
 
 var hbm = ID{Kind: oplog.HBM, SIP: 0, Cube: 5, PE: 3}
 
-// TestStoreAgainstBytes compares a store with a slice of bytes.
+// TestStoreAgainstBytes runs random reads, writes and zeroings on a Store. It checks their
+// results against a plain slice of bytes.
 func TestStoreAgainstBytes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		size := rapid.IntRange(1, 5*pageSize).Draw(t, "size")
@@ -74,7 +75,7 @@ func TestStoreAgainstBytes(t *testing.T) {
 	})
 }
 
-// TestStoreIsLazy checks that only written pages take memory.
+// TestStoreIsLazy checks that only pages that were written take host memory.
 func TestStoreIsLazy(t *testing.T) {
 	if got, want := unsafe.Sizeof(Store{}), uintptr(32); got != want {
 		t.Errorf("an untouched Store takes %d bytes, want %d", got, want)

@@ -88,9 +88,10 @@ const (
 	evWritten                 // a write has ended
 )
 
-// Footprint returns how much TCM a plan takes and the number of steps with data in TCM. The
-// depth is the largest that fits in addition to the operands args and all pinned tiles and
-// reserved bytes, but at least 2. Other tiles are evicted if necessary.
+// Footprint returns how many bytes of TCM the buffers of a plan take, and its depth: the
+// number of steps with data in TCM at a time. The depth is the largest that fits next to
+// the operands args, pinned tiles and reserved bytes, but at least 2. Other tiles are
+// evicted if necessary.
 func (m *Tiles) Footprint(plan Plan, args []int32) (bytes memory.Bytes, depth int) {
 	depth = min(maxDepth, max(2, plan.Steps()))
 	need := func() memory.Bytes {
@@ -108,8 +109,9 @@ func (m *Tiles) Footprint(plan Plan, args []int32) (bytes memory.Bytes, depth in
 	return need(), depth
 }
 
-// PushComposite passes a composite to the scheduler. The caller reserves TCM for its
-// Footprint before, and releases it when Ended is called.
+// PushComposite passes composite c with the given plan and depth to the scheduler. Before
+// the call, the caller must reserve TCM for the Footprint of the plan. It releases the TCM
+// when c.Ended is called.
 func (p *Pipeline) PushComposite(c *Composite, plan Plan, depth int) {
 	c.pipeline, c.plan, c.steps, c.depth = p, plan, plan.Steps(), depth
 	c.number = p.composites.Add(c)
@@ -125,7 +127,8 @@ func (p *Pipeline) PushComposite(c *Composite, plan Plan, depth int) {
 	p.run()
 }
 
-// submitReads submits the reads of all steps that have a free buffer.
+// submitReads submits the reads of each following step, as long as a buffer for a step is
+// free.
 func (c *Composite) submitReads() {
 	p := c.pipeline
 	for ; c.submitted < c.steps && c.submitted < c.next+c.depth; c.submitted++ {
@@ -153,8 +156,8 @@ func (c *Composite) event(kind sim.Kind, i int) sim.Event {
 	return sim.Event{Target: c.pipeline.target, Kind: kind, Arg: uint64(c.number)<<32 | uint64(i)}
 }
 
-// advance schedules the steps whose operands are in TCM, and reports whether all steps are
-// scheduled.
+// advance computes the times of the next steps, as long as their operands are in TCM. It
+// reports whether the times of all steps of the composite are now known.
 func (c *Composite) advance() bool {
 	p := c.pipeline
 	at, by := c.At, c.marks.by
@@ -197,8 +200,9 @@ func (c *Composite) advance() bool {
 	return true
 }
 
-// schedule computes the times of step s, whose operands were brought into TCM at time at by
-// activity by. b is the step's buffer and o the buffer of the tile of the result.
+// schedule computes when each stage of step s runs. The activity `by` brought the operands
+// of the step into TCM at the time `at`. b is the number of the step's buffer, and o the
+// number of the buffer for its tile of the result.
 func (c *Composite) schedule(s *Step, at simtime.Time, by sim.Mark, b, o int) {
 	p := c.pipeline
 	for unit, began := range p.began {
@@ -257,7 +261,8 @@ func (c *Composite) schedule(s *Step, at simtime.Time, by sim.Mark, b, o int) {
 	}
 }
 
-// finish ends the composite if all steps are scheduled and all writes have ended.
+// finish ends the composite if the times of all steps are known and all writes have ended.
+// Otherwise it does nothing.
 func (c *Composite) finish() {
 	if c.next < c.steps || c.Done() || slices.Max(c.writing[:]) > 0 {
 		return

@@ -22,7 +22,7 @@ type port struct {
 	takes     simtime.Time // the time for the latest size
 }
 
-// NewCosts returns the costs of a PE of a topology.
+// NewCosts returns the costs of commands on a PE with the given description.
 func NewCosts(pe *topology.PE) Costs {
 	return Costs{
 		pe:    pe,
@@ -54,8 +54,8 @@ func (p *port) time(n memory.Bytes) simtime.Time {
 	return p.takes
 }
 
-// Gemm returns the time of an m×k by k×n product on the MAC array. The array computes one
-// block of its size per cycle, after the cycles that fill it.
+// Gemm returns the time of an m×k by k×n product on the MAC array. The array first takes
+// some cycles to fill. Then it computes one block of the size of the array per cycle.
 func (c *Costs) Gemm(m, k, n int) simtime.Time {
 	if m == 0 || k == 0 || n == 0 {
 		return 0
@@ -65,13 +65,14 @@ func (c *Costs) Gemm(m, k, n int) simtime.Time {
 	return g.Clock.Cycles(blocks + g.FillCycles)
 }
 
-// Math returns the time of an elementwise operation or a reduction over n elements on the
-// MATH engine. Each vector of elements takes a number of cycles that depends on op.
+// Math returns the time of an elementwise operation or a reduction op over n elements on
+// the MATH engine. The engine works on vectors of elements; op determines the cycles per
+// vector.
 func (c *Costs) Math(op numeric.Op, n int) simtime.Time {
 	return c.pe.Math.Clock.Cycles(ceilDiv(n, c.pe.Math.VectorWidth) * c.mathCycles(op))
 }
 
-// mathCycles returns the cycles per vector.
+// mathCycles returns how many cycles the MATH engine takes for one vector of operation op.
 func (c *Costs) mathCycles(op numeric.Op) int {
 	cycles := &c.pe.Math.Cycles
 	switch op {

@@ -47,8 +47,8 @@ type Access struct {
 	Slice  fabric.SliceID // the HBM slice; 0 if the memory is not HBM
 }
 
-// Bank returns the access to an HBM slice as the fabric describes it. For other memories it
-// returns the zero value.
+// Bank converts the access into the form that the fabric uses for an access to an HBM
+// slice. For other memories it returns the zero value.
 func (a Access) Bank() fabric.Bank {
 	if a.Slice == 0 {
 		return fabric.Bank{}
@@ -56,7 +56,7 @@ func (a Access) Bank() fabric.Bank {
 	return fabric.Bank{Slice: a.Slice, Region: a.Region}
 }
 
-// Overlaps reports whether two accesses have a byte in common.
+// Overlaps reports whether accesses a and b have a byte of memory in common.
 func (a *Access) Overlaps(b *Access) bool {
 	return a.Region.Rows > 0 && a.Memory == b.Memory && a.Region.Overlaps(b.Region)
 }
@@ -152,8 +152,9 @@ func (d *DMA) Init(eng *sim.Engine, fab *fabric.Fabric, cfg topology.DMA, tcm to
 	d.target = eng.Register(d)
 }
 
-// Submit queues a request. The request starts when every earlier access to the bytes that
-// it touches has ended and its channel has fewer than the maximum of outstanding requests.
+// Submit passes request r to the engine. The request starts when two conditions hold. Every
+// earlier access to the bytes that it touches has ended. Its channel has fewer than the
+// maximum number of outstanding requests.
 func (d *DMA) Submit(r *Request) {
 	i := d.add(r)
 	q := &d.pool[i]
@@ -172,10 +173,11 @@ func (d *DMA) Submit(r *Request) {
 	d.formDescriptor(i)
 }
 
-// CopyLocal copies n bytes within the TCM, from time at on, and returns the end of the copy
-// and its activity in the trace. A copy takes the set-up and one pass through the slower
-// port of the TCM. Copies run one after another. by is the activity that released the copy
-// and message the Send whose message it takes out of a slot; line is the kernel's line.
+// CopyLocal copies n bytes within the TCM, from the time `at` on. It returns the end of the
+// copy and the copy's activity in the trace. A copy takes the set-up and one pass through
+// the slower port of the TCM. Copies run one after another. `by` is the activity that
+// released the copy. message is the Send whose message the copy takes out of a slot. line
+// is the kernel's line.
 func (d *DMA) CopyLocal(at simtime.Time, n memory.Bytes, by, message sim.Mark, line string) (end simtime.Time, mark sim.Mark) {
 	at = max(at, d.eng.Now()) + d.cfg.Setup
 	start, end := d.local.Serve(at, d.port.Overhead+slower(d.port.ReadBandwidth, d.port.WriteBandwidth).Serialize(n))
@@ -185,10 +187,11 @@ func (d *DMA) CopyLocal(at simtime.Time, n memory.Bytes, by, message sim.Mark, l
 	return end, mark
 }
 
-// Arrive records that activity by brings a part of a tile into TCM at a future time.
+// Arrive records that a part of the given tile will be in TCM at the future time `at`. `by`
+// is the activity that brings it there.
 func (d *DMA) Arrive(tile int32, at simtime.Time, by sim.Mark) { d.tiles.arrive(tile, at, by) }
 
-// Drain waits until all submitted requests have ended.
+// Drain parks p until all submitted requests have ended.
 func (d *DMA) Drain(p *sim.Proc) {
 	p.WaitFor(&d.idle, func() bool { return d.inFlight == 0 })
 }
@@ -198,7 +201,7 @@ type waitReason string
 
 func (w waitReason) String() string { return string(w) }
 
-// add copies r into the pool and returns its number.
+// add copies r into the pool of requests and returns its number there.
 func (d *DMA) add(r *Request) int32 {
 	i := d.freeList
 	if i == 0 {
@@ -222,7 +225,8 @@ func (d *DMA) add(r *Request) int32 {
 	return i
 }
 
-// formDescriptor forms the descriptor of request i, as soon as its source is ready.
+// formDescriptor starts to form the descriptor of request i when the tile that the request
+// reads, if any, is ready.
 func (d *DMA) formDescriptor(i int32) {
 	q := &d.pool[i]
 	at := max(d.eng.Now(), q.at)
@@ -236,7 +240,8 @@ func (d *DMA) formDescriptor(i int32) {
 	d.eng.At(at+d.cfg.Setup, d.target, evFormed, uint64(i))
 }
 
-// enqueue starts request i, or queues it if its channel is full.
+// enqueue starts request i if its channel has capacity, else adds it to the queue of the
+// channel.
 func (d *DMA) enqueue(i int32) {
 	q := &d.pool[i]
 	ch := &d.channels[channel(q.op)]
@@ -255,7 +260,8 @@ func channel(op memory.Op) int {
 	return 0
 }
 
-// start sends request i over the fabric.
+// start sends the data of request i over the fabric and counts it as outstanding on channel
+// ch.
 func (d *DMA) start(ch *dmaChannel, i int32) {
 	q := &d.pool[i]
 	ch.started++
@@ -286,8 +292,8 @@ func (d *DMA) start(ch *dmaChannel, i int32) {
 	d.fab.Send(&t)
 }
 
-// startQueued starts requests that wait for a channel while it has capacity, class comm
-// first. It reports whether any request started.
+// startQueued starts waiting requests of channel ch, class comm first, until the channel
+// has no more capacity. It reports whether any request started.
 func (d *DMA) startQueued(ch *dmaChannel) (started bool) {
 	for class := range ch.queues {
 		for len(ch.queues[class]) > 0 && ch.started < d.cfg.Outstanding {
@@ -334,7 +340,8 @@ func (d *DMA) Handle(kind sim.Kind, arg uint64) {
 	}
 }
 
-// setCause makes request i the activity that causes what happens next, in a trace.
+// setCause records for the trace that request i is the cause of everything that happens
+// next.
 func (d *DMA) setCause(i int32) {
 	if d.Trace != nil {
 		d.eng.By = d.Trace.requests[i].mark

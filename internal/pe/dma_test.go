@@ -58,7 +58,8 @@ func store(t, a memory.Addr, n memory.Bytes) Request {
 	return r
 }
 
-// tile returns a request that stores four rows of 256 B, 1 KiB apart, from column col on.
+// tile returns a request that stores a box of four rows of 256 B into a matrix with rows of
+// 1 KiB. The box starts at column col.
 func tile(col memory.Addr) Request {
 	r := store(16*col, col, 1024)
 	r.To.Region = memory.Region{Addr: col, Rows: 4, RowBytes: 256, Stride: 1024}
@@ -70,7 +71,8 @@ func (b *bench) Handle(_ sim.Kind, arg uint64) {
 	b.ends = append(b.ends, fmt.Sprintf("%d@%v", arg, b.eng.Now()))
 }
 
-// run submits all requests at the same time and returns when they ended, in order of time.
+// run submits all requests at the same time. It returns the number and the end of each
+// request as text, in order of time.
 func (b *bench) run(t *testing.T, requests ...Request) string {
 	t.Helper()
 	target := b.eng.Register(b)
@@ -89,12 +91,14 @@ func (b *bench) run(t *testing.T, requests ...Request) string {
 
 func ptr(r Request) *Request { return &r }
 
-// comm returns the request in traffic class comm.
+// comm returns a copy of r in traffic class comm.
 func comm(r Request) Request {
 	r.Class = fabric.Comm
 	return r
 }
 
+// TestDMA checks the end times of requests that are submitted together, which depend on
+// set-up, link, channel capacity, class and overlapping memory.
 func TestDMA(t *testing.T) {
 	for _, c := range []struct {
 		name        string
@@ -191,8 +195,8 @@ func TestDMA(t *testing.T) {
 	}
 }
 
-// TestBusyCountsDataBeats checks that a link is busy only while it carries data, not while
-// requests wait.
+// TestBusyCountsDataBeats checks that the busy time of a link counts only the time in which
+// it carries data, not the time in which requests wait.
 func TestBusyCountsDataBeats(t *testing.T) {
 	b := newBench(8)
 	b.run(t, load(0, 0, 4096), load(4096, 4096, 4096), store(8192, 8192, 512))

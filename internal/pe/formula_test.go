@@ -44,7 +44,8 @@ func TestFormulasByHand(t *testing.T) {
 	}
 }
 
-// TestCostsAreTheFormulas checks that Costs.Math equals MathTime for every operation.
+// TestCostsAreTheFormulas checks that Costs.Math equals MathTime with the cycles of each
+// operation.
 func TestCostsAreTheFormulas(t *testing.T) {
 	spec, err := topology.Load(t.Context(), "default", "pe.math.cycles.simple=2", "pe.math.cycles.div=3", "pe.math.cycles.sqrt=5", "pe.math.cycles.exp=7")
 	if err != nil {

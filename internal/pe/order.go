@@ -22,15 +22,17 @@ type orderedAccess struct {
 	request  int32 // the number of its request; 0 with hold
 }
 
-// fence is an event to call when all accesses up to a place in the program are settled.
+// fence is an event to call when all accesses up to a given place in the program are
+// settled: reads have started and writes have ended.
 type fence struct {
 	before Order
 	then   sim.Event
 }
 
-// Hold takes one place in the program for several requests that are submitted later with
-// the returned Order. reads and writes are the memory that these requests touch. Release
-// ends the hold. With async, as for composites, After does not wait for it.
+// Hold takes one place in the program for several requests, which the caller submits later
+// with the returned Order. reads and writes are the memory that these requests touch.
+// Release ends the hold. With async, which composites use, After and Settled do not wait
+// for the hold.
 func (d *DMA) Hold(id oplog.ID, reads, writes []Access, async bool) Order {
 	d.last++
 	for _, a := range reads {
@@ -42,16 +44,16 @@ func (d *DMA) Hold(id oplog.ID, reads, writes []Access, async bool) Order {
 	return d.last
 }
 
-// Release ends a Hold and resumes the requests that waited for it.
+// Release ends the Hold with Order o and resumes the requests that waited for it.
 func (d *DMA) Release(o Order) {
 	d.program = slices.DeleteFunc(d.program, func(e orderedAccess) bool { return e.hold && e.order == o })
 	d.resumeStalled()
 }
 
-// LastOrder returns the place of the last access in the program.
+// LastOrder returns the position of the latest access in the program of the PE.
 func (d *DMA) LastOrder() Order { return d.last }
 
-// After calls then as soon as Settled(o) is true.
+// After calls event then as soon as Settled(o) is true, at once if it already is.
 func (d *DMA) After(o Order, then sim.Event) {
 	if d.Settled(o) {
 		d.eng.Call(then)
@@ -60,8 +62,8 @@ func (d *DMA) After(o Order, then sim.Event) {
 	d.fences = append(d.fences, fence{o, then})
 }
 
-// Settled reports whether all accesses up to place o in the program have taken effect, as
-// other PEs see it: reads have started and writes have ended. Composites do not count.
+// Settled reports whether all accesses up to position o in the program have taken effect
+// for other PEs: reads have started and writes have ended. Composites do not count.
 func (d *DMA) Settled(o Order) bool {
 	for i := range d.program {
 		e := &d.program[i]
@@ -75,9 +77,9 @@ func (d *DMA) Settled(o Order) bool {
 	return true
 }
 
-// mustFollow reports whether request i must wait for an earlier access in the program. It
-// must if it reads memory that the earlier access writes, or writes memory that the earlier
-// access reads or writes.
+// mustFollow reports whether request i must wait for an earlier access in the program. This
+// is so if the request reads memory that the earlier access writes, or writes memory that
+// the earlier access reads or writes.
 func (d *DMA) mustFollow(i int32) bool {
 	q := &d.pool[i]
 	if q.unordered || len(d.program) == 0 {
@@ -97,8 +99,8 @@ func (d *DMA) mustFollow(i int32) bool {
 	return false
 }
 
-// resumeStalled continues the fences and stalled requests that no earlier access blocks any
-// longer.
+// resumeStalled calls the fences and continues the stalled requests that no longer wait for
+// any earlier access.
 func (d *DMA) resumeStalled() {
 	d.passFences()
 	waited := len(d.stalled)
@@ -116,7 +118,7 @@ func (d *DMA) resumeStalled() {
 	}
 }
 
-// passFences calls and removes the fences whose accesses are settled.
+// passFences calls and removes the fences for which all accesses are settled.
 func (d *DMA) passFences() {
 	for k := 0; k < len(d.fences); {
 		f := d.fences[k]

@@ -68,7 +68,7 @@ func (p *Pipeline) Init(eng *sim.Engine, tiles *Tiles, dma *DMA) {
 	p.target = eng.Register(p)
 }
 
-// Push passes a command to the scheduler.
+// Push passes command c to the scheduler, which starts commands in program order.
 func (p *Pipeline) Push(c *Command) {
 	c.By = p.eng.By
 	if p.Trace != nil {
@@ -85,8 +85,8 @@ func (p *Pipeline) Push(c *Command) {
 	p.pending.Push(queued{Command: *c})
 }
 
-// Await parks a process, whose clock is at now, until the engines of the PE have made
-// progress. The process must then test its condition again.
+// Await parks proc, whose clock is at now, until an engine of the PE has made progress. The
+// process must then test its condition again. on says what the process waits for.
 func (p *Pipeline) Await(proc *sim.Proc, on waitReason, now simtime.Time) {
 	p.waiter = proc
 	proc.ParkFrom(on, now)
@@ -99,7 +99,8 @@ func (p *Pipeline) wakeWaiter() {
 	}
 }
 
-// run schedules pending commands in order, until one has operands that are not ready.
+// run computes the times of pending commands in program order. It stops at the first
+// command whose operands have no known time yet.
 func (p *Pipeline) run() {
 	for p.pending.Len() > 0 {
 		if q := p.pending.Front(); q.composite != nil {
@@ -114,8 +115,8 @@ func (p *Pipeline) run() {
 	p.wakeWaiter()
 }
 
-// schedule computes the times of a command. It returns false if the time of an operand is
-// not known yet.
+// schedule computes when each stage of command c runs. It returns false if the time of an
+// operand is not known yet.
 func (p *Pipeline) schedule(c *Command) bool {
 	// A second set of registers takes the operands while the previous command runs.
 	at := max(c.At, p.began[c.Unit])
@@ -156,7 +157,7 @@ func (p *Pipeline) schedule(c *Command) bool {
 	return true
 }
 
-// Drain waits until all commands, requests and local copies have ended.
+// Drain parks proc until all commands, requests and local copies have ended.
 func (p *Pipeline) Drain(proc *sim.Proc) {
 	for p.pending.Len() > 0 || p.dma.inFlight > 0 {
 		p.Await(proc, "the end of its commands", proc.Now())

@@ -17,7 +17,9 @@ type Matrix struct {
 	OneRow, OneCol bool
 }
 
-// box appends the transfers of a box. A repeated row or column is moved once.
+// box appends to `to` the transfers that move a box of the matrix. The box starts at (row,
+// col) and has the given rows and columns. A row or column that is repeated to the size of
+// the result is moved only once.
 func (m *Matrix) box(to []Request, row, col, rows, cols int) []Request {
 	if m.Requests == nil {
 		return to
@@ -26,7 +28,9 @@ func (m *Matrix) box(to []Request, row, col, rows, cols int) []Request {
 	return m.Requests(to, row, col, rows, cols)
 }
 
-// clip reduces a box to the row or column that is repeated.
+// clip returns the part of a box that has its own data: one row if the matrix is a repeated
+// row, one column if it is a repeated column, else the whole box. The results are the first
+// row and column and the numbers of rows and columns.
 func (m *Matrix) clip(row, col, rows, cols int) (int, int, int, int) {
 	if m.OneRow {
 		row, rows = 0, min(rows, 1)
@@ -42,7 +46,8 @@ func (m *Matrix) bytes(rows, cols int) memory.Bytes {
 	return memory.Bytes(rows) * memory.Bytes(cols) * m.ElemBytes
 }
 
-// buffer returns how much TCM a box takes: 0 if the matrix is in TCM already.
+// buffer returns how much TCM a box of the matrix takes. It is 0 if the matrix is in TCM
+// already.
 func (m *Matrix) buffer(rows, cols int) memory.Bytes {
 	if m.Requests == nil {
 		return 0
@@ -53,7 +58,7 @@ func (m *Matrix) buffer(rows, cols int) memory.Bytes {
 // Matrices is a list of operands that are read together.
 type Matrices []Matrix
 
-// boxes appends the transfers of a box of each operand.
+// boxes appends to `to` the transfers that move the same box of each operand.
 func (ms Matrices) boxes(to []Request, row, col, rows, cols int) []Request {
 	for i := range ms {
 		to = ms[i].box(to, row, col, rows, cols)
@@ -61,10 +66,10 @@ func (ms Matrices) boxes(to []Request, row, col, rows, cols int) []Request {
 	return to
 }
 
-// bytes returns the size of a box of all operands.
+// bytes returns the total size of a box of rows × cols elements of each operand.
 func (ms Matrices) bytes(rows, cols int) memory.Bytes { return ms.sum((*Matrix).bytes, rows, cols) }
 
-// buffer returns how much TCM a box of all operands takes.
+// buffer returns how much TCM a box of rows × cols elements of each operand takes in total.
 func (ms Matrices) buffer(rows, cols int) memory.Bytes { return ms.sum((*Matrix).buffer, rows, cols) }
 
 func (ms Matrices) sum(size func(m *Matrix, rows, cols int) memory.Bytes, rows, cols int) (sum memory.Bytes) {
@@ -89,8 +94,9 @@ type Result struct {
 	reads, writes []Request // reused by Reads and Step
 }
 
-// finishBox adds the epilogue, the store and the writes of a completed box of the result to
-// step s. It returns the bytes of the epilogue's operands that the step fetches.
+// finishBox adds to step s the work for a completed box of the result: the epilogue, the
+// store and the writes. It returns how many bytes of the epilogue's operands the step
+// fetches.
 func (r *Result) finishBox(s *Step, row, col, rows, cols int) (fetched memory.Bytes) {
 	for _, op := range r.Epilogue.Math {
 		s.Run[MATH] += r.Costs.Math(op, rows*cols)
@@ -110,7 +116,7 @@ type GemmPlan struct {
 	A, B    Matrix
 }
 
-// tilesK and tilesN return the number of tiles along K and N.
+// tilesK returns the number of tiles along K, at least 1; tilesN the number along N.
 func (p *GemmPlan) tilesK() int { return max(1, ceilDiv(p.K, p.Tile.K)) }
 func (p *GemmPlan) tilesN() int { return ceilDiv(p.N, p.Tile.N) }
 
@@ -128,8 +134,9 @@ func (p *GemmPlan) Output() memory.Bytes {
 	return p.Out.bytes(min(p.M, p.Tile.M), min(p.N, p.Tile.N))
 }
 
-// locate returns the box of the result and the range of K that step i works on, and whether
-// this range is the last.
+// locate returns which part of the product step i computes. The box of the result starts at
+// (row, col) and has rows × cols elements. The range of K starts at in and has ins
+// elements. last reports whether this is the last range of K for the box.
 func (p *GemmPlan) locate(i int) (row, col, in, rows, cols, ins int, last bool) {
 	tilesK := p.tilesK()
 	tile := i / tilesK
@@ -184,7 +191,8 @@ type StreamPlan struct {
 	Math       numeric.Op // the operation of a reduction
 }
 
-// chunkSize returns the rows and columns of a chunk. A chunk has whole rows if one fits.
+// chunkSize returns how many rows and columns of the result a chunk has. A chunk consists
+// of whole rows if at least one row fits.
 func (p *StreamPlan) chunkSize() (rows, cols int) {
 	elems := int(p.Chunk / max(1, p.Out.ElemBytes))
 	for i := range p.Args {
@@ -194,7 +202,8 @@ func (p *StreamPlan) chunkSize() (rows, cols int) {
 	return max(1, min(p.Rows, elems/cols)), cols
 }
 
-// perChunk returns the number of steps for each chunk of the result.
+// perChunk returns how many steps each chunk of the result takes: one for an elementwise
+// operation, one per operand for a reduction.
 func (p *StreamPlan) perChunk() int {
 	if p.Reduces {
 		return len(p.Args)
@@ -202,7 +211,7 @@ func (p *StreamPlan) perChunk() int {
 	return 1
 }
 
-// Steps returns the number of steps.
+// Steps returns the number of steps of the whole plan, over all chunks.
 func (p *StreamPlan) Steps() int {
 	rows, cols := p.chunkSize()
 	return ceilDiv(p.Rows, rows) * ceilDiv(p.Cols, cols) * p.perChunk()
@@ -221,8 +230,9 @@ func (p *StreamPlan) Output() memory.Bytes {
 	return p.Out.bytes(rows, cols)
 }
 
-// locate returns the box and the operands of step i, and whether the step is the first and
-// the last for this box.
+// locate returns which part of the plan step i computes. The box starts at (row, col) and
+// has rows × cols elements. args are the operands that the step reads. first and last
+// report whether the step is the first and the last one for this box.
 func (p *StreamPlan) locate(i int) (row, col, rows, cols int, args Matrices, first, last bool) {
 	per := p.perChunk()
 	i, k, n := i/per, i%per, len(p.Args)/per
@@ -243,7 +253,8 @@ func (p *StreamPlan) Reads(i int) []Request {
 	return p.reads
 }
 
-// Step returns the work of step i. The first operand of a reduction is only fetched.
+// Step returns the work of step i. In a reduction, the step of the first operand only
+// fetches, because there is no partial result yet to combine it with.
 func (p *StreamPlan) Step(i int) Step {
 	row, col, rows, cols, args, first, last := p.locate(i)
 	fetched := args.bytes(rows, cols)

@@ -83,8 +83,9 @@ func (s *slot) bytes() memory.Bytes { return memory.Bytes(s.granules) * granule 
 // MakeSpace evicts tiles until n bytes are free, and returns the time from which they are
 // free. ok is false if the time is not known yet, because the next tile to evict is in use.
 //
-// keep names the operands of the current operation, which are the tiles that were used last.
-// If only tiles in keep and pinned tiles are left, MakeSpace returns an *Overflow.
+// keep lists the operands of the current operation, which must not be evicted; they are the
+// tiles that were used last. If only tiles in keep and pinned tiles are left, MakeSpace
+// returns an *Overflow.
 func (m *Tiles) MakeSpace(n memory.Bytes, keep ...int32) (at simtime.Time, ok bool, err error) {
 	n = roundUp(n)
 	for m.used+n > m.Size || m.count >= maxTiles {
@@ -110,10 +111,11 @@ func (m *Tiles) MakeSpace(n memory.Bytes, keep ...int32) (at simtime.Time, ok bo
 	return at, true, nil
 }
 
-// FreedBy returns the activity that the latest call of MakeSpace waited for.
+// FreedBy returns the activity for whose end the latest call of MakeSpace waited, in a
+// trace.
 func (m *Tiles) FreedBy() sim.Mark { return m.freedBy }
 
-// MadeBy returns the activity that made a tile ready.
+// MadeBy returns the activity that made tile i ready, in a trace.
 func (m *Tiles) MadeBy(i int32) sim.Mark { return m.slots[i].by }
 
 // Reserve takes n bytes, which MakeSpace has made free, for a use other than tiles.
@@ -130,9 +132,9 @@ func (m *Tiles) reserve(more memory.Bytes) {
 
 func roundUp(n memory.Bytes) memory.Bytes { return (n + granule - 1) / granule * granule }
 
-// New adds a tile of n bytes, which MakeSpace has made free, and returns its slot and
-// version. The tile is ready when the given number of parts has arrived, or when a command
-// or SetReady sets its time.
+// New adds a tile of n bytes and returns its slot and version. MakeSpace must have made the
+// bytes free. The tile is ready when the given number of parts has arrived, or when a
+// command or SetReady sets its time.
 func (m *Tiles) New(n memory.Bytes, parts int) (int32, uint32) {
 	i := m.freeList
 	if i == 0 {
@@ -149,8 +151,9 @@ func (m *Tiles) New(n memory.Bytes, parts int) (int32, uint32) {
 	return i, s.version
 }
 
-// Use marks a tile as the one that was used last. If the tile was evicted or freed, Use
-// returns an *Overflow without Asked: the size of the tile is no longer known.
+// Use marks tile i as the most recently used tile. If the tile was evicted or freed, Use
+// returns an *Overflow. Its field Asked is not set, because the size of the tile is no
+// longer known.
 func (m *Tiles) Use(i int32, version uint32) *Overflow {
 	if s := &m.slots[i]; s.version != version || s.freed {
 		return &Overflow{Size: m.Size, Gone: true, Freed: s.version == version}
@@ -162,7 +165,7 @@ func (m *Tiles) Use(i int32, version uint32) *Overflow {
 	return nil
 }
 
-// Pin protects a tile from eviction until it is freed.
+// Pin protects tile i from eviction until the kernel frees it.
 func (m *Tiles) Pin(i int32) {
 	if s := &m.slots[i]; !s.pinned {
 		s.pinned = true
@@ -170,7 +173,7 @@ func (m *Tiles) Pin(i int32) {
 	}
 }
 
-// Free ends the life of a tile and makes it the next to be evicted.
+// Free marks tile i as no longer used by the kernel, so that it is the next to be evicted.
 func (m *Tiles) Free(i int32) {
 	m.slots[i].freed = true
 	m.unpin(i)
@@ -192,7 +195,8 @@ func (m *Tiles) Clear() {
 	}
 }
 
-// Ready returns the time at which a tile is ready, or simtime.Never if it is not known yet.
+// Ready returns the time at which the data of tile i is in TCM, or simtime.Never if the
+// time is not known yet.
 func (m *Tiles) Ready(i int32) simtime.Time { return m.slots[i].ready }
 
 func (m *Tiles) evict(i int32) {
@@ -212,8 +216,8 @@ func (m *Tiles) evict(i int32) {
 func (m *Tiles) newest() int32 { return m.slots[0].older }
 func (m *Tiles) oldest() int32 { return m.slots[0].newer }
 
-// link inserts tile i between two neighbours in the list in order of use. Neighbour 0 is
-// the end of the list.
+// link inserts tile i into the list in order of use, between the tiles older and newer. The
+// number 0 stands for the end of the list.
 func (m *Tiles) link(i, older, newer int32) {
 	m.slots[i].older, m.slots[i].newer = older, newer
 	m.slots[older].newer, m.slots[newer].older = i, i
@@ -224,8 +228,9 @@ func (m *Tiles) unlink(i int32) {
 	m.slots[s.older].newer, m.slots[s.newer].older = s.newer, s.older
 }
 
-// addReader records that DMA request r reads tile i, and reports whether the time of the
-// tile is known. If not, resolve forms the descriptor of the request later.
+// addReader records that DMA request r reads tile i. It reports whether the time at which
+// the tile is ready is known. If it is not known, resolve forms the descriptor of the
+// request later.
 func (m *Tiles) addReader(i, r int32) bool {
 	s := &m.slots[i]
 	s.uses++
@@ -237,22 +242,23 @@ func (m *Tiles) addReader(i, r int32) bool {
 	return false
 }
 
-// endUse records that a reader of tile i ended at the given time.
+// endUse records that one of the readers of tile i ends at the time `at`.
 func (m *Tiles) endUse(i int32, at simtime.Time) {
 	m.slots[i].uses--
 	m.markBusy(i, at, m.dma.eng.By)
 	m.pipeline.wakeWaiter()
 }
 
-// markBusy records that an activity reads tile i, or writes a part of it, until at.
+// markBusy records that the activity `by` reads tile i, or writes a part of it, until the
+// time `at`.
 func (m *Tiles) markBusy(i int32, at simtime.Time, by sim.Mark) {
 	if s := &m.slots[i]; at >= s.busy {
 		s.busy, s.busyBy = at, by
 	}
 }
 
-// arrive records that activity by brought one part of tile i into TCM at the given time. The
-// last part makes the tile ready.
+// arrive records that the activity `by` brought one part of tile i into TCM at the given
+// time. The last part makes the tile ready.
 func (m *Tiles) arrive(i int32, at simtime.Time, by sim.Mark) {
 	m.markBusy(i, at, by)
 	s := &m.slots[i]
@@ -262,11 +268,11 @@ func (m *Tiles) arrive(i int32, at simtime.Time, by sim.Mark) {
 	}
 }
 
-// SetReady sets the time at which tile i is ready. No transfer writes the tile.
+// SetReady sets the time at which tile i is ready, for a tile that no transfer writes.
 func (m *Tiles) SetReady(i int32, at simtime.Time) { m.resolve(i, at, m.dma.eng.By) }
 
-// resolve sets the time at which activity by makes tile i ready, and forms the descriptors
-// of the requests that wait for the tile.
+// resolve sets the time at which the activity `by` makes tile i ready, and forms the
+// descriptors of the requests that wait for the tile.
 func (m *Tiles) resolve(i int32, at simtime.Time, by sim.Mark) {
 	s := &m.slots[i]
 	s.ready, s.by = at, by

@@ -81,12 +81,13 @@ func NewTrace(rec *trace.Recorder, name string, order int) *Trace {
 	return t
 }
 
-// Mark returns the number of a new activity.
+// Mark reserves and returns the number of a new activity.
 func (t *Trace) Mark() sim.Mark { return t.rec.Mark() }
 
-// recordStage records an activity of a serial server and returns its number. The activity
-// was released by activity by at time asked. If it started later, the server was busy, and
-// the server's previous activity released it.
+// recordStage records an activity of the serial server s from start to end, and returns its
+// number. The activity `by` released it at the time asked. If it started later than asked,
+// the server was busy; then the server's previous activity is recorded as the one that
+// released it. receives is the Send whose message it takes out of a slot, or 0.
 func (t *Trace) recordStage(s *serverTrack, op Op, asked, start, end simtime.Time, by, receives sim.Mark) sim.Mark {
 	if start > asked {
 		by = s.last
@@ -97,13 +98,15 @@ func (t *Trace) recordStage(s *serverTrack, op Op, asked, start, end simtime.Tim
 	return s.last
 }
 
-// RecordDepth records that n fragments wait in a queue of the PE.
+// RecordDepth records that n fragments wait in the named queue of the PE from the time `at`
+// on.
 func (t *Trace) RecordDepth(at simtime.Time, queue string, n int) {
 	t.process.Counter(at, "queue "+queue, "slots", float64(n))
 }
 
-// recordSubmit records that request i was submitted now, released by activity by. If the
-// request has its own activity, and its time is not in the past, that activity released it.
+// recordSubmit records that request i was submitted now and which activity released it.
+// This is the activity `by`, unless r.By is set and r.At is not in the past; then it is
+// r.By.
 func (t *Trace) recordSubmit(i int32, r *Request, now simtime.Time, by sim.Mark) {
 	for len(t.requests) <= int(i) {
 		t.requests = append(t.requests, tracedRequest{})
@@ -114,8 +117,8 @@ func (t *Trace) recordSubmit(i int32, r *Request, now simtime.Time, by sim.Mark)
 	t.requests[i] = tracedRequest{purpose: r.Purpose, line: cmp.Or(r.Line, t.Line), by: by, receives: r.Receives}
 }
 
-// recordStart records that request i starts now. by is the activity that it waited for; 0 if
-// it did not wait.
+// recordStart records that request i starts now. `by` is the activity for which the request
+// waited, or 0 if it did not wait.
 func (t *Trace) recordStart(i int32, now simtime.Time, by sim.Mark) {
 	r := &t.requests[i]
 	if by != 0 {
@@ -124,7 +127,7 @@ func (t *Trace) recordStart(i int32, now simtime.Time, by sim.Mark) {
 	r.mark, r.started = t.rec.Mark(), now
 }
 
-// recordEnd records that request i, of n bytes, ends now.
+// recordEnd records that request i, which moves n bytes in direction op, ends now.
 func (t *Trace) recordEnd(i int32, op memory.Op, n memory.Bytes, now simtime.Time) {
 	r := &t.requests[i]
 	s := trace.Slice{
@@ -137,9 +140,9 @@ func (t *Trace) recordEnd(i int32, op memory.Op, n memory.Bytes, now simtime.Tim
 	t.channels[channel(op)].Slice(s)
 }
 
-// releasedBy returns the activity that allows command c to start at the given time: the
-// activity that made its latest operand, the previous command of the unit, or the activity
-// that pushed it.
+// releasedBy returns the activity that allows command c to start at the time `at`. This is
+// the activity that made the last of its operands ready, the previous command of the unit,
+// or the activity that pushed the command.
 func (p *Pipeline) releasedBy(c *Command, at simtime.Time) sim.Mark {
 	for _, t := range c.Args {
 		if t != 0 && p.tiles.slots[t].ready == at {
@@ -152,15 +155,17 @@ func (p *Pipeline) releasedBy(c *Command, at simtime.Time) sim.Mark {
 	return c.By
 }
 
-// recordCommand records the stages of a command that was released by activity by at time
-// asked. It returns the activities that fetched the operands and stored the result.
+// recordCommand records the stages of command c: fetch from start to fetched, run from
+// began to done, store from storing to end. The activity `by` released the command at the
+// time asked. recordCommand returns the activities of the fetch and of the store.
 func (t *Trace) recordCommand(c *Command, by sim.Mark, asked, start, fetched, began, done, storing, end simtime.Time) (fetch, store sim.Mark) {
 	fetch = t.recordStage(&t.fetch, c.Op, asked, start, fetched, by, 0)
 	run := t.recordStage(&t.units[c.Unit], c.Op, fetched, began, done, fetch, 0)
 	return fetch, t.recordStage(&t.store, c.Op, done, storing, end, run, 0)
 }
 
-// LastActivity returns the last store or local copy if it ends now, and otherwise 0.
+// LastActivity returns the activity of the last store or the last local copy if it ends
+// now, else 0.
 func (p *Pipeline) LastActivity(now simtime.Time) sim.Mark {
 	switch now {
 	case p.Store.Free():
@@ -184,9 +189,9 @@ type Span struct{ Start, End simtime.Time }
 // Spans is a list of spans in order of time. They neither overlap nor touch.
 type Spans []Span
 
-// Add adds a span and merges it with those that it touches. It searches from the end,
-// because spans are added almost in order. They are not exactly in order, since a result may
-// be stored long after the next command has started.
+// Add adds the interval from start to end and merges it with the spans that it touches. It
+// searches from the end, because intervals are added almost in order of time. The order is
+// not exact, because a result may be stored long after the next command has started.
 func (s *Spans) Add(start, end simtime.Time) {
 	if end <= start {
 		return
@@ -202,7 +207,7 @@ func (s *Spans) Add(start, end simtime.Time) {
 	*s = slices.Replace(*s, from, to, Span{start, end})
 }
 
-// Union returns the time that is in s or in other.
+// Union returns the spans of time that are in s, in other, or in both.
 func (s Spans) Union(other Spans) (all Spans) {
 	for len(s)+len(other) > 0 {
 		if len(s) == 0 || len(other) > 0 && other[0].Start < s[0].Start {
@@ -214,7 +219,7 @@ func (s Spans) Union(other Spans) (all Spans) {
 	return all
 }
 
-// Intersect returns the time that is in both s and other.
+// Intersect returns the spans of time that are in both s and other.
 func (s Spans) Intersect(other Spans) (both Spans) {
 	for len(s) > 0 && len(other) > 0 {
 		both.Add(max(s[0].Start, other[0].Start), min(s[0].End, other[0].End))
@@ -227,7 +232,7 @@ func (s Spans) Intersect(other Spans) (both Spans) {
 	return both
 }
 
-// Total returns the sum of the lengths.
+// Total returns the sum of the lengths of all spans.
 func (s Spans) Total() (sum simtime.Time) {
 	for _, span := range s {
 		sum += span.End - span.Start
@@ -241,6 +246,7 @@ type usageMeter struct {
 	since    [2]simtime.Time // when the first of these requests started
 }
 
+// begin counts a request of the given class that starts now.
 func (u *usageMeter) begin(class fabric.Class, now simtime.Time) {
 	if u.requests[class] == 0 {
 		u.since[class] = now
@@ -248,6 +254,8 @@ func (u *usageMeter) begin(class fabric.Class, now simtime.Time) {
 	u.requests[class]++
 }
 
+// end counts a request of the given class that ends now. If no request of the class is in
+// flight any longer, it adds the busy interval to `to`.
 func (u *usageMeter) end(class fabric.Class, now simtime.Time, to *Usage) {
 	u.requests[class]--
 	if u.requests[class] == 0 && to != nil {

@@ -23,7 +23,7 @@ func (s *instants) add(span Span) {
 	}
 }
 
-// spans returns the set as spans that do not touch.
+// spans returns the same time as a list of spans that do not touch each other.
 func (s *instants) spans() (list Spans) {
 	for i := 0; i < len(s); i++ {
 		start := i
@@ -37,6 +37,8 @@ func (s *instants) spans() (list Spans) {
 	return list
 }
 
+// combine applies f to the elements of s and other, instant by instant, and returns the
+// resulting set.
 func (s *instants) combine(other *instants, f func(a, b bool) bool) (out instants) {
 	for i := range s {
 		out[i] = f(s[i], other[i])
@@ -59,8 +61,8 @@ var anySpans = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Span {
 	return Span{simtime.Time(at.Draw(t, "start")), simtime.Time(at.Draw(t, "end"))}
 }), 0, 8)
 
-// drawSpans draws spans and returns them as Spans and as a set. It checks after each span
-// that both are equal.
+// drawSpans draws intervals and adds them both to Spans and to a set of instants, which it
+// returns. After each interval it checks that both contain the same time.
 func drawSpans(t *rapid.T, name string) (s Spans, set instants) {
 	for _, span := range anySpans.Draw(t, name) {
 		s.Add(span.Start, span.End)
@@ -72,8 +74,9 @@ func drawSpans(t *rapid.T, name string) (s Spans, set instants) {
 	return s, set
 }
 
-// TestSpansAreSetsOfInstants compares Union, Intersect and Total with operations on sets. It
-// also checks that Union and Intersect do not change their operands.
+// TestSpansAreSetsOfInstants checks that Union, Intersect and Total of random spans give
+// the same results as the operations on sets of instants. It also checks that Union and
+// Intersect do not change their operands.
 func TestSpansAreSetsOfInstants(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, setA := drawSpans(t, "a")
@@ -101,7 +104,8 @@ func TestSpansAreSetsOfInstants(t *testing.T) {
 	})
 }
 
-// TestUnionDoesNotAlias checks that adding to a union does not change its operands.
+// TestUnionDoesNotAlias checks that adding a span to the result of Union does not change
+// the operands of Union.
 func TestUnionDoesNotAlias(t *testing.T) {
 	a := Spans{{0, 10}, {20, 30}}
 	both := a.Union(nil)
@@ -111,9 +115,9 @@ func TestUnionDoesNotAlias(t *testing.T) {
 	}
 }
 
-// TestUsageCoversRequestsInFlight checks that a class is in use while any of its requests is
-// in flight: from the time when the first has a channel, after its descriptor is formed,
-// until the last has ended.
+// TestUsageCoversRequestsInFlight checks that Usage.DMA has a traffic class as busy while
+// any request of this class is in flight. A request is in flight from the time when it has
+// a channel, after its descriptor is formed, until it has ended.
 func TestUsageCoversRequestsInFlight(t *testing.T) {
 	for _, c := range []struct {
 		name          string
@@ -141,7 +145,8 @@ func TestUsageCoversRequestsInFlight(t *testing.T) {
 	}
 }
 
-// BenchmarkSpansAdd adds a million spans in order, the usual case.
+// BenchmarkSpansAdd measures Spans.Add for a million spans in order of time, the usual
+// case.
 func BenchmarkSpansAdd(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {

@@ -12,9 +12,9 @@ import (
 )
 
 // The benchmarks compare the engine with simple implementations: an event queue on
-// container/heap, and processes as goroutines with channels. Both run in the same
-// benchmark. They report the nanoseconds per step of each and the ratio, and fail if the
-// ratio is below these minimums.
+// container/heap, and processes as goroutines with channels. Each benchmark runs both,
+// reports the nanoseconds per step of both and the speedup of the engine, and fails if the
+// speedup is below these minimums.
 const (
 	minEventRatio  = 4 // at 1,000 pending events
 	minSwitchRatio = 3
@@ -29,7 +29,8 @@ var delays = func() (d [1 << 12]Time) {
 	return d
 }()
 
-// holdQueue measures n steps of hold with a number of pending events.
+// holdQueue returns how long n steps of queue.hold take with the given number of pending
+// events.
 func holdQueue(pending, n int) time.Duration {
 	q := fillQueue(pending)
 	start := time.Now()
@@ -37,7 +38,7 @@ func holdQueue(pending, n int) time.Duration {
 	return time.Since(start)
 }
 
-// fillQueue returns a queue with a number of pending events.
+// fillQueue returns a queue with the given number of events, at random times.
 func fillQueue(pending int) *queue {
 	q := &queue{}
 	for i := range pending {
@@ -46,8 +47,9 @@ func fillQueue(pending int) *queue {
 	return q
 }
 
-// hold runs n steps of the classic queue benchmark: it takes the earliest event and
-// schedules another event after a random delay, so that the number of events is constant.
+// hold runs n steps of the classic queue benchmark. A step removes the earliest event and
+// schedules another event after a random delay, so that the number of pending events stays
+// constant.
 func (q *queue) hold(n int) {
 	for i := range n {
 		at, e, _ := q.pop(simtime.Never)
@@ -79,7 +81,7 @@ func (h *eventHeap) Pop() any {
 	return e
 }
 
-// holdHeap measures n steps of hold on an eventHeap.
+// holdHeap returns how long n steps as in queue.hold take on an eventHeap.
 func holdHeap(pending, n int) time.Duration {
 	h := make(eventHeap, 0, pending+1)
 	seq := uint64(0)
@@ -98,7 +100,7 @@ func holdHeap(pending, n int) time.Duration {
 	return time.Since(start)
 }
 
-// BenchmarkEventRatio compares queue with eventHeap.
+// BenchmarkEventRatio measures how much faster queue is than eventHeap.
 func BenchmarkEventRatio(b *testing.B) {
 	for _, pending := range []int{1, 1_000, 100_000} {
 		b.Run(fmt.Sprintf("pending=%d", pending), func(b *testing.B) {
@@ -113,7 +115,8 @@ func BenchmarkEventRatio(b *testing.B) {
 	}
 }
 
-// BenchmarkEvent measures only the queue, for profiles and allocation counts.
+// BenchmarkEvent measures only queue, without eventHeap, for profiles and allocation
+// counts.
 func BenchmarkEvent(b *testing.B) {
 	for _, pending := range []int{1, 1_000, 100_000} {
 		b.Run(fmt.Sprintf("pending=%d", pending), func(b *testing.B) {
@@ -125,7 +128,7 @@ func BenchmarkEvent(b *testing.B) {
 	}
 }
 
-// switchProcs measures n switches to a process and back.
+// switchProcs returns how long n switches from the engine to a process and back take.
 func switchProcs(n int) time.Duration {
 	eng := New()
 	defer eng.Close()
@@ -140,7 +143,8 @@ func switchProcs(n int) time.Duration {
 	return time.Since(start)
 }
 
-// switchChannels measures n switches between two goroutines over channels.
+// switchChannels returns how long n switches between two goroutines over channels take,
+// there and back.
 func switchChannels(n int) time.Duration {
 	resume, yield, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	go func() {
@@ -160,13 +164,13 @@ func switchChannels(n int) time.Duration {
 	return elapsed
 }
 
-// BenchmarkSwitchRatio compares a switch to a process with a switch over channels.
+// BenchmarkSwitchRatio measures how much faster a switch to a process is than a switch
+// between goroutines over channels.
 func BenchmarkSwitchRatio(b *testing.B) {
 	compare(b, minSwitchRatio, "channel", switchProcs, switchChannels)
 }
 
-// BenchmarkSleep measures a sleep of a process: an event, and a switch to the process and
-// back.
+// BenchmarkSleep measures Proc.Sleep: one event, and a switch to the process and back.
 func BenchmarkSleep(b *testing.B) {
 	b.ReportAllocs()
 	eng := New()
@@ -181,8 +185,10 @@ func BenchmarkSleep(b *testing.B) {
 	}
 }
 
-// compare runs n steps of ours and of the baseline theirs in alternation, so that other
-// load affects both equally. It reports the best round of each.
+// compare measures n steps of ours, the engine, and n steps of theirs, the simple
+// implementation, in alternation, so that other load on the computer affects both equally.
+// It reports the fastest round of each. It fails if theirs takes less than least times as
+// long as ours. name names theirs in the report.
 func compare(b *testing.B, least float64, name string, ours, theirs func(n int) time.Duration) {
 	const rounds = 5
 	n := max(b.N/rounds, 100_000) // enough steps to make the start-up negligible

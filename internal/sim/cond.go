@@ -33,7 +33,7 @@ func (p *Proc) WaitFor(c *Cond, holds func() bool) {
 	}
 }
 
-// Broadcast wakes all waiting processes, in order of arrival.
+// Broadcast wakes all processes that wait for c, in order of arrival.
 func (c *Cond) Broadcast() {
 	for _, p := range c.waiting {
 		p.wakeNow()
@@ -42,7 +42,7 @@ func (c *Cond) Broadcast() {
 	c.waiting = c.waiting[:0]
 }
 
-// remove removes p from the waiting processes.
+// remove removes p from the processes that wait for c.
 func (c *Cond) remove(p *Proc) {
 	c.waiting = slices.DeleteFunc(c.waiting, func(other *Proc) bool { return other == p })
 }
@@ -55,7 +55,8 @@ type Timer struct {
 	fire func()
 }
 
-// AfterFunc calls fire after the duration d, after all events of that instant.
+// AfterFunc calls fire when the duration d has passed, after all events of that instant.
+// The returned timer can stop the call.
 func (e *Engine) AfterFunc(d Time, fire func()) *Timer {
 	t := &Timer{eng: e, at: e.now + d, fire: fire}
 	later := sort.Search(len(e.timers), func(i int) bool { return e.timers[i].at > t.at })
@@ -63,7 +64,7 @@ func (e *Engine) AfterFunc(d Time, fire func()) *Timer {
 	return t
 }
 
-// Stop prevents the call if it has not been made. A nil Timer does nothing.
+// Stop prevents the call of the timer if it has not happened yet. A nil Timer does nothing.
 func (t *Timer) Stop() {
 	if t == nil {
 		return
@@ -73,8 +74,8 @@ func (t *Timer) Stop() {
 	}
 }
 
-// fireTimer calls the function of the first timer if it is due by limit, and reports
-// whether it was.
+// fireTimer calls the function of the earliest timer if its time is not after limit. It
+// reports whether it called a function.
 func (e *Engine) fireTimer(limit Time) bool {
 	if len(e.timers) == 0 || e.timers[0].at > limit {
 		return false

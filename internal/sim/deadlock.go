@@ -81,8 +81,8 @@ func (d *Deadlock) Error() string {
 	return b.String()
 }
 
-// reportDeadlock ends the processes that wait and describes them. It returns nil if no
-// process waits.
+// reportDeadlock ends all processes that wait and returns a report of their waits. `at` is
+// the time of the deadlock. It returns nil if no process waits.
 func (ps *procs) reportDeadlock(at Time) *Deadlock {
 	blocked, cycle := ps.unwind()
 	if len(blocked) == 0 {
@@ -95,8 +95,9 @@ func (ps *procs) reportDeadlock(at Time) *Deadlock {
 	return d
 }
 
-// unwind ends all processes. It returns what each process waited for, and a cycle of waits
-// if there is one. Idle processes are left out, unless all processes are idle.
+// unwind ends all processes. list says what each process waited for, without idle processes
+// unless all are idle. cycle has the names of processes that wait for each other in a
+// cycle, or is nil.
 func (ps *procs) unwind() (list []Blocked, cycle []string) {
 	var all, busy []*Proc
 	for _, slot := range ps.slots {
@@ -152,7 +153,8 @@ type Held interface {
 }
 
 // waitCycle follows the chain of waits from p: from each process to the process that must
-// end its wait. It returns the names on the chain if the chain leads back to p, else nil.
+// end its wait. If the chain leads back to p, it returns the names of the processes on the
+// chain, else nil.
 func (p *Proc) waitCycle() []string {
 	var names []string
 	var seen []*Proc

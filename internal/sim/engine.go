@@ -64,7 +64,8 @@ func New() *Engine {
 	return e
 }
 
-// Register adds a handler for events.
+// Register adds h to the handlers of the engine. It returns the Target by which events
+// refer to h.
 func (e *Engine) Register(h Handler) Target {
 	e.handlers = append(e.handlers, h)
 	return Target(len(e.handlers) - 1)
@@ -76,12 +77,12 @@ func (e *Engine) Now() Time { return e.now }
 // Events returns the number of events that have run, which measures the cost of a run.
 func (e *Engine) Events() uint64 { return e.ran }
 
-// Beat counts progress of the run. A goroutine that watches the run reads the count with
-// Beats.
+// Beat increments the progress count of the run. A goroutine that watches the run reads the
+// count with Beats.
 func (e *Engine) Beat() { e.beats.Add(1) }
 
-// CheckContext makes the run check its context before the next event. A handler calls it
-// after many calls within one event.
+// CheckContext makes the run check its context before the next event. A handler that does a
+// lot of work in one event calls it.
 func (e *Engine) CheckContext() { e.nextCheck = 0 }
 
 // Beats returns a count that grows while the run makes progress. Any goroutine may call
@@ -97,16 +98,16 @@ func (e *Engine) At(t Time, target Target, kind Kind, arg uint64) {
 	e.queue.push(t, target, kind, arg)
 }
 
-// Post schedules ev at t. It does nothing for the zero Event.
+// Post schedules ev at time t. It does nothing for the zero Event.
 func (e *Engine) Post(t Time, ev Event) {
 	if ev.Target != 0 {
 		e.At(t, ev.Target, ev.Kind, ev.Arg)
 	}
 }
 
-// Call runs ev immediately, before other events that are due. The caller must have nothing
-// left to do: Call is for a handler that reports its own end. It does nothing for the zero
-// Event.
+// Call handles ev immediately, before other events that are due. A handler uses it to
+// report its own end, so Call must be the last thing that the handler does. Call does
+// nothing for the zero Event.
 func (e *Engine) Call(ev Event) {
 	if ev.Target != 0 {
 		e.handlers[ev.Target].Handle(ev.Kind, ev.Arg)
@@ -120,8 +121,8 @@ func (e *Engine) Stop(err error) {
 	}
 }
 
-// fail ends the run after the current instant, so that other processes that panic at the
-// same instant are reported too. Run returns the first error.
+// fail ends the run after the current instant, because process p panicked with err. Other
+// processes that panic at the same instant are reported too. Run returns the first error.
 func (e *Engine) fail(p *Proc, err *PanicError) {
 	if p.Failed != nil {
 		p.Failed(err)
@@ -135,7 +136,7 @@ func (e *Engine) fail(p *Proc, err *PanicError) {
 // Run continues.
 func (e *Engine) Pause() { e.paused = true }
 
-// Idle reports whether only timers are pending.
+// Idle reports whether no event and no process is due, so that at most timers are pending.
 func (e *Engine) Idle() bool { return e.queue.pending == 0 && e.woken.Len() == 0 }
 
 // TimeLimit is the error of a run that had events left at its limit.
@@ -159,10 +160,10 @@ func (l *TimeLimit) Error() string {
 	return fmt.Sprintf("still running at the limit of %v of simulated time%s, after %d events: an endless kernel, or raise the limit (--limit, Options.Limit)", l.Limit, where, l.Events)
 }
 
-// Run runs events until none is left, or until Pause. It returns the cause of ctx if ctx
-// ends, the error given to Stop, a *PanicError if a process panicked, a *TimeLimit if
-// events are left at the limit, or a *Deadlock if processes still wait. A timer after the
-// limit does not prevent a *Deadlock. After an error the engine is closed.
+// Run runs events until none is left, or until Pause. It returns one of these errors: the
+// cause of ctx if ctx ends, the error given to Stop, a *PanicError if a process panicked, a
+// *TimeLimit if events are left at the limit, or a *Deadlock if processes still wait. A
+// timer after the limit does not prevent a *Deadlock. After an error the engine is closed.
 func (e *Engine) Run(ctx context.Context) error {
 	limit := simtime.Never
 	if e.Limit > 0 {
@@ -185,7 +186,8 @@ func (e *Engine) Run(ctx context.Context) error {
 // context.
 const beatEvery = 64
 
-// run runs the events up to limit and reports whether Pause interrupted the run.
+// run runs the events up to the time limit. paused reports whether Pause interrupted the
+// run.
 func (e *Engine) run(ctx context.Context, limit Time) (paused bool, err error) {
 	done := ctx.Done()
 	for (e.err == nil || e.closing) && !e.paused {
@@ -232,6 +234,6 @@ func (e *Engine) run(ctx context.Context, limit Time) (paused bool, err error) {
 	return paused, e.err
 }
 
-// Close unwinds every process that has not ended and runs its deferred calls. Further
-// calls do nothing.
+// Close ends every process that has not ended and runs its deferred calls. Further calls of
+// Close do nothing.
 func (e *Engine) Close() { e.procs.close() }

@@ -28,7 +28,8 @@ func (j *journal) expect(t *testing.T, want ...string) {
 	}
 }
 
-// TestEventsRunInOrder checks that events run by time, then in the order of scheduling.
+// TestEventsRunInOrder checks that events run in order of time, and events at the same time
+// in the order in which they were scheduled.
 func TestEventsRunInOrder(t *testing.T) {
 	eng := New()
 	j := &journal{eng: eng}
@@ -47,8 +48,9 @@ func TestEventsRunInOrder(t *testing.T) {
 	}
 }
 
-// RunUntil runs the events up to and including at and sets the clock to at, unless Pause
-// interrupts the run. Processes may still wait: the next run continues them.
+// RunUntil runs the events up to and including the time `at` and sets the clock to `at`,
+// unless Pause interrupts the run. Processes that still wait are no error; the next run
+// continues them.
 func (e *Engine) RunUntil(ctx context.Context, at Time) error {
 	if paused, err := e.run(ctx, at); paused || err != nil {
 		return err
@@ -57,8 +59,8 @@ func (e *Engine) RunUntil(ctx context.Context, at Time) error {
 	return nil
 }
 
-// TestRunUntilSetsTheClock checks the clock after RunUntil, and that an event in the past
-// panics.
+// TestRunUntilSetsTheClock checks that RunUntil sets the clock to the given time, and that
+// scheduling an event before that time panics.
 func TestRunUntilSetsTheClock(t *testing.T) {
 	eng := New()
 	j := &journal{eng: eng}
@@ -168,8 +170,8 @@ func TestMulDiv(t *testing.T) {
 	}
 }
 
-// TestPause checks that Pause interrupts a run after the current event, and that the next
-// run continues.
+// TestPause checks that Pause interrupts Run after the current event, and that the next
+// call of Run continues with the remaining events.
 func TestPause(t *testing.T) {
 	e := New()
 	var ran []Time
@@ -196,8 +198,8 @@ type callback func()
 
 func (f callback) Handle(Kind, uint64) { f() }
 
-// TestDocsOfBeats checks that the page of the engine states the number of events between
-// two beats.
+// TestDocsOfBeats checks that the documentation page of the engine states the value of
+// beatEvery.
 func TestDocsOfBeats(t *testing.T) {
 	page, err := os.ReadFile("../../docs/work/engine.md")
 	if err != nil {

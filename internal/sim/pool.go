@@ -7,7 +7,7 @@ type Pool[T any] struct {
 	unused []int32 // numbers of removed items
 }
 
-// Add stores an item and returns its number.
+// Add stores v and returns its number.
 func (p *Pool[T]) Add(v T) int32 {
 	n := len(p.unused)
 	if n == 0 {

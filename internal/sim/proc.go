@@ -65,7 +65,8 @@ type procSlot struct {
 // cancelSignal is the panic value that unwinds the body of a cancelled process.
 type cancelSignal struct{}
 
-// Go starts a process at the current time, after the current event.
+// Go starts a process that runs body. It starts at the current time, after the current
+// event.
 func (e *Engine) Go(name string, body func(p *Proc)) *Proc {
 	p := &Proc{eng: e, name: name, since: e.now}
 	e.procs.add(p)
@@ -84,11 +85,11 @@ func (e *Engine) Go(name string, body func(p *Proc)) *Proc {
 	return p
 }
 
-// Ended returns a process that has ended. In reports of deadlocks it stands for code that
-// has ended, while the process that ran the code continues with other code.
+// Ended returns a process that has already ended. Reports of deadlocks use it for a piece
+// of code that has ended while the process that ran it continues with other code.
 func Ended(name string) *Proc { return &Proc{name: name, state: ended} }
 
-// Name returns the name of the process in reports.
+// Name returns the current name of the process, for reports.
 func (p *Proc) Name() string {
 	if p.As != nil {
 		return p.As()
@@ -102,7 +103,7 @@ func (p *Proc) Now() Time { return p.eng.now }
 // Done reports whether the process has ended.
 func (p *Proc) Done() bool { return p.state == ended }
 
-// Cancelled reports whether the process unwinds, that is, runs its deferred calls.
+// Cancelled reports whether the process has been cancelled and now runs its deferred calls.
 func (p *Proc) Cancelled() bool { return p.state == cancelled }
 
 // Running reports whether the engine currently runs the process.
@@ -120,8 +121,9 @@ func (p *Proc) SleepUntil(t Time) {
 // Park waits until Wake is called. on describes the wait in reports of deadlocks.
 func (p *Proc) Park(on fmt.Stringer) { p.ParkFrom(on, p.eng.now) }
 
-// ParkFrom waits like Park. The wait begins at since, which may be in the future: the clock
-// of a process may be ahead of the engine's.
+// ParkFrom waits until Wake is called, like Park. Reports say that the wait began at since,
+// which may be in the future because the clock of a process may be ahead of the engine's
+// clock.
 func (p *Proc) ParkFrom(on fmt.Stringer, since Time) {
 	if p.state == running {
 		p.state, p.on, p.since = waiting, on, since
@@ -135,8 +137,8 @@ func (p *Proc) ParkFrom(on fmt.Stringer, since Time) {
 	panic(cancelSignal{}) // Cancel called stop, or a deferred call tried to wait
 }
 
-// Wake resumes a process that waits in Park or Wait at the current time, after the current
-// event. A second Wake before the process runs does nothing.
+// Wake resumes a process that waits in Park or Wait. The process runs at the current time,
+// after the current event. A second Wake before the process runs does nothing.
 func (p *Proc) Wake() {
 	if c, ok := p.on.(*Cond); ok {
 		c.remove(p)
@@ -150,8 +152,8 @@ func (p *Proc) wakeNow() {
 	p.eng.woken.Push(uint64(p.wakes)<<32 | uint64(p.id))
 }
 
-// Cancel unwinds a waiting process and runs its deferred calls. If a process cancels
-// itself, Cancel does not return.
+// Cancel ends a waiting process: its stack unwinds and its deferred calls run. If a process
+// cancels itself, Cancel does not return.
 func (p *Proc) Cancel() {
 	switch p.state {
 	case running:
@@ -168,7 +170,8 @@ func (p *Proc) Cancel() {
 	}
 }
 
-// Handle resumes the process whose wake-up event is due. arg is its id and its wakes.
+// Handle resumes the process whose wake-up event is due. arg contains the id of the process
+// and the value of wakes for which the event was scheduled.
 func (ps *procs) Handle(_ Kind, arg uint64) {
 	p := ps.slots[uint32(arg)].Proc
 	if p == nil || p.wakes != uint32(arg>>32) || p.state != waiting {
@@ -183,7 +186,7 @@ func (ps *procs) Handle(_ Kind, arg uint64) {
 	}
 }
 
-// add gives p an id.
+// add assigns an unused id to p.
 func (ps *procs) add(p *Proc) {
 	if n := len(ps.free); n > 0 {
 		p.id = ps.free[n-1]
@@ -196,13 +199,13 @@ func (ps *procs) add(p *Proc) {
 	slot.Proc, p.wakes = p, slot.wakes
 }
 
-// remove frees the id of p.
+// remove makes the id of p available for another process.
 func (ps *procs) remove(p *Proc) {
 	ps.slots[p.id] = procSlot{wakes: p.wakes + 1}
 	ps.free = append(ps.free, p.id)
 }
 
-// close cancels all processes.
+// close cancels all processes that have not ended.
 func (ps *procs) close() {
 	for _, slot := range ps.slots {
 		if slot.Proc != nil {
@@ -220,8 +223,9 @@ type Server struct {
 	Busy Time // total service time
 }
 
-// Serve adds a request that arrives at `at` and takes `service`. It returns the start and
-// the end of its service. Requests must be added in order of arrival.
+// Serve adds a request that arrives at the time `at` and needs the server for the duration
+// service. It returns the start and the end of the request's service. Requests must be
+// added in order of arrival.
 func (s *Server) Serve(at, service Time) (start, end Time) {
 	start = max(s.free, at)
 	end = start + service
@@ -241,8 +245,9 @@ type PanicError struct {
 	Stack string
 }
 
-// Error returns one line with the line of the author's code that panicked. It adds the
-// stack if the simulator itself panicked, other than with an error for the author.
+// Error returns one line that names the source line in the user's code that panicked. If
+// the simulator itself panicked, and not with an error meant for the user, the stack
+// follows.
 func (e *PanicError) Error() string {
 	who := e.Proc
 	if kernel, pe, ok := strings.Cut(who, "@"); ok {
@@ -259,7 +264,8 @@ func (e *PanicError) Error() string {
 	return fmt.Sprintf("%s at %s: %v", who, line, err)
 }
 
-// DescribePanic describes a panic by its value and the text of its stack.
+// DescribePanic returns a description of a panic for errors. value is the value of the
+// panic and text the text of its stack.
 func DescribePanic(value any, text string) string {
 	line, inside := stack.Line(text)
 	switch {

@@ -11,7 +11,7 @@ import (
 	"github.com/kernbench/kernbench/simtime"
 )
 
-// leakCheck fails the test if goroutines are left when it ends.
+// leakCheck makes the test fail if goroutines that it started are left at its end.
 func leakCheck(t *testing.T) {
 	t.Helper()
 	before := runtime.NumGoroutine()
@@ -26,7 +26,8 @@ func leakCheck(t *testing.T) {
 	})
 }
 
-// TestProcessesInterleave runs a producer and two consumers over one condition.
+// TestProcessesInterleave runs a producer and two consumers that use one Cond, and checks
+// the order of their steps.
 func TestProcessesInterleave(t *testing.T) {
 	leakCheck(t)
 	eng := New()
@@ -76,7 +77,8 @@ func TestBroadcastWakesInOrderOfArrival(t *testing.T) {
 	}
 }
 
-// TestWakeTwiceIsOnce checks that a second Wake before the process runs does nothing.
+// TestWakeTwiceIsOnce checks that a second Wake has no effect if the process has not run
+// since the first Wake.
 func TestWakeTwiceIsOnce(t *testing.T) {
 	eng := New()
 	woken := 0
@@ -97,8 +99,8 @@ func TestWakeTwiceIsOnce(t *testing.T) {
 	}
 }
 
-// TestWakeRemovesFromCond checks that a Broadcast does not wake a process that Wake has
-// resumed before.
+// TestWakeRemovesFromCond checks that a process that Wake has resumed no longer waits for
+// its Cond: a later Broadcast does not wake it again.
 func TestWakeRemovesFromCond(t *testing.T) {
 	eng := New()
 	var c Cond
@@ -111,7 +113,8 @@ func TestWakeRemovesFromCond(t *testing.T) {
 	}
 }
 
-// TestPanicEndsTheRun checks the error of a panic, and that other processes unwind.
+// TestPanicEndsTheRun checks that Run returns the error of a process that panics, and that
+// the deferred calls of the other processes run.
 func TestPanicEndsTheRun(t *testing.T) {
 	leakCheck(t)
 	eng := New()
@@ -135,7 +138,8 @@ func TestPanicEndsTheRun(t *testing.T) {
 	}
 }
 
-// TestCancel cancels processes that wait, have not started, run, or have ended.
+// TestCancel checks Cancel for a process that waits, one that has not started, one that
+// cancels itself, and one that has ended.
 func TestCancel(t *testing.T) {
 	leakCheck(t)
 	eng := New()
@@ -213,7 +217,8 @@ type held struct {
 
 func (h *held) HeldBy() *Proc { return h.by }
 
-// TestDeadlockReport checks the text of a deadlock: the waits and the cycle.
+// TestDeadlockReport checks the text of a *Deadlock: what each process waits for, and the
+// cycle of waits.
 func TestDeadlockReport(t *testing.T) {
 	leakCheck(t)
 	eng := New()
@@ -238,8 +243,8 @@ type idleOn struct{ Cond }
 
 func (*idleOn) Idle() bool { return true }
 
-// TestDeadlockOmitsIdleProcesses checks that a report omits idle processes unless all are
-// idle.
+// TestDeadlockOmitsIdleProcesses checks that the report of a deadlock leaves out idle
+// processes, unless all processes are idle.
 func TestDeadlockOmitsIdleProcesses(t *testing.T) {
 	for _, c := range []struct {
 		idle, busy int
@@ -264,14 +269,15 @@ func TestDeadlockOmitsIdleProcesses(t *testing.T) {
 	}
 }
 
-// numbered is a condition with a kind.
+// numbered is a condition whose description consists of a kind, by which reports group
+// waits, and a number.
 type numbered struct{ kind, number int }
 
 func (n numbered) String() string { return fmt.Sprintf("%s, number %d", n.Kind(), n.number) }
 func (n numbered) Kind() string   { return fmt.Sprint("kind ", n.kind) }
 
-// TestDeadlockReportIsBounded checks that a report shows six waits of a kind, and four
-// kinds.
+// TestDeadlockReportIsBounded checks that the report of a large deadlock shows at most four
+// kinds of waits, and at most six waits of each kind.
 func TestDeadlockReportIsBounded(t *testing.T) {
 	eng := New()
 	for i := range 1000 {
@@ -359,8 +365,8 @@ func TestSwitchAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestPanicsOfOneInstant checks that all panics of one instant are reported and that later
-// events do not run.
+// TestPanicsOfOneInstant checks that the panics of all processes that panic at one instant
+// are reported, and that later events do not run.
 func TestPanicsOfOneInstant(t *testing.T) {
 	eng := New()
 	var got []string

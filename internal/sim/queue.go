@@ -50,7 +50,8 @@ type pending struct {
 	next   int32 // the next event in the ring of its slot, or in the free list
 }
 
-// push adds an event, which must not be earlier than the last event that pop returned.
+// push adds an event at the time `at`. It must not be earlier than the last event that pop
+// returned.
 func (q *queue) push(at Time, target Target, kind Kind, arg uint64) {
 	i := q.free
 	if i != 0 {
@@ -68,8 +69,9 @@ func (q *queue) push(at Time, target Target, kind Kind, arg uint64) {
 	q.place(i, e)
 }
 
-// digitShift returns the lowest bit of the digit of a level. At level 0 all events are
-// equal in the bits above the lowest digit, so the digit may include some of these bits.
+// digitShift returns the number of the lowest bit of the digit that a level uses. At level
+// 0 all events have the same bits above the lowest digit, so the digit may include some of
+// these bits.
 func digitShift(level uint) uint {
 	if level == 0 {
 		return 0
@@ -77,7 +79,7 @@ func digitShift(level uint) uint {
 	return level*digitBits - (digitBits - lowBits)
 }
 
-// place appends event i to its slot.
+// place adds event i, which is e, at the end of the slot for its time.
 func (q *queue) place(i int32, e *pending) {
 	differs := uint64(e.at^q.base) | 1
 	level := uint(bits.Len64(differs)-1+digitBits-lowBits) / digitBits % levels
@@ -94,7 +96,8 @@ func (q *queue) place(i int32, e *pending) {
 	*last = i
 }
 
-// pop removes and returns the earliest event if it is not later than limit.
+// pop removes and returns the earliest event, with its time. ok is false if there is no
+// event or the earliest one is later than limit.
 func (q *queue) pop(limit Time) (at Time, ev Event, ok bool) {
 	for q.inUse != 0 {
 		level := uint(bits.TrailingZeros16(q.inUse)) % levels
@@ -140,9 +143,9 @@ func (q *queue) pop(limit Time) (at Time, ev Event, ok bool) {
 	return 0, Event{}, false
 }
 
-// redistribute advances base to the earliest event of a slot and moves the events of the
-// slot to lower levels. If the earliest event is later than limit, it changes nothing and
-// returns false.
+// redistribute advances base to the earliest event of the slot digit at the given level,
+// and moves all events of the slot to lower levels. If the earliest event is later than
+// limit, it changes nothing and returns false.
 func (q *queue) redistribute(level, digit uint, limit Time) bool {
 	last := q.last[level*slots+digit]
 	earliest := q.events[last].at
@@ -165,7 +168,7 @@ func (q *queue) redistribute(level, digit uint, limit Time) bool {
 	}
 }
 
-// clear marks a slot as empty.
+// clear marks the slot digit of the given level as empty.
 func (q *queue) clear(level, digit uint) {
 	q.occupied[level] &^= 1 << digit
 	if q.occupied[level] == 0 {

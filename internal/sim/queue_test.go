@@ -9,8 +9,8 @@ import (
 	"github.com/kernbench/kernbench/simtime"
 )
 
-// TestQueueOrder compares the queue with a stable sort by time, for random sequences of
-// pushes and of pops with a limit.
+// TestQueueOrder runs random sequences of pushes and of pops with a limit. It checks that
+// events leave the queue as a stable sort by time would order them.
 func TestQueueOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		type event struct {

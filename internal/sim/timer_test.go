@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestTimers checks that timers fire by time, then in order of creation, after the events
-// of the instant, and that a stopped timer does not fire.
+// TestTimers checks that timers fire in order of time, and timers at the same time in order
+// of creation, after all events of that instant. A stopped timer must not fire.
 func TestTimers(t *testing.T) {
 	eng := New()
 	var got string
@@ -39,8 +39,9 @@ func TestTimers(t *testing.T) {
 	(*Timer)(nil).Stop()
 }
 
-// TestTimersBeforeADeadlock checks that a timer before the limit wakes a process, and that
-// after the limit an event causes a *TimeLimit but a timer does not.
+// TestTimersBeforeADeadlock checks three cases. A timer before the limit wakes a waiting
+// process. An event after the limit makes Run return a *TimeLimit. A timer after the limit
+// does not: Run returns a *Deadlock.
 func TestTimersBeforeADeadlock(t *testing.T) {
 	for _, event := range []bool{false, true} {
 		eng := New()
