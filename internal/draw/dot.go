@@ -17,7 +17,8 @@ import (
 )
 
 // DOT returns the diagram as a Graphviz file. Frames are clusters, and a wire in both
-// directions is one edge. The positions of the picture are included as hints for neato -n.
+// directions is one edge. The file contains the positions of the blocks in the picture,
+// which neato -n uses.
 func (d *Diagram) DOT() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "digraph %s {\n", quote(d.name))
@@ -135,8 +136,8 @@ func (d *Diagram) Data() Data {
 
 func pixels(v float64) int { return int(math.Round(v)) }
 
-// DiagramFormats lists the formats of diagrams. Each is also a file name extension, and .gv
-// means dot.
+// DiagramFormats lists the formats of diagrams. Each format is also a file name extension.
+// The extension .gv selects dot.
 var DiagramFormats = []string{"svg", "png", "dot", "json"}
 
 // DiagramFormat returns the given format. If none is given, it returns the format that the

@@ -111,8 +111,8 @@ func crosses(a, b point, r rect) bool {
 	return slices.Min(corners) <= 0 && slices.Max(corners) >= 0
 }
 
-// nameEnds writes the names of the first and the last block next to these blocks, if the
-// blocks are too small for text and there is space.
+// nameEnds writes the names of the first and the last block next to the two blocks. It does
+// so only if the blocks are too small for text and there is space next to them.
 func (d *Diagram) nameEnds() {
 	for _, i := range d.endBlocks {
 		b := d.blocks[i]
