@@ -63,7 +63,8 @@ type Buffer struct {
 	Domain string `json:"domain,omitempty"`
 }
 
-// DescribeScenario returns a scenario with the values of its plan.
+// DescribeScenario describes a scenario for the number of ranks of a plan. Sizes and
+// offsets are those that the plan computed.
 func DescribeScenario(s *scenario.Scenario, plan *scenario.Plan) *Scenario {
 	shown := &Scenario{
 		Scenario: plan.Name, Summary: s.Summary, NRanks: plan.Ranks, Root: -1, Devices: plan.Devices, Params: plan.Params(),
