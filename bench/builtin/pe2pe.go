@@ -43,8 +43,8 @@ func pingPongQueue(t *tl.PE, x tl.Ptr, n, rounds int) {
 	t.Store(x, tile)
 }
 
-// pingPongPut sends a tile to and fro like pingPongQueue, but through the memory of the
-// receiver.
+// pingPongPut does the same as pingPongQueue, but writes the tile directly into the memory
+// of the receiver.
 func pingPongPut(t *tl.PE, x tl.Ptr, n, rounds int) {
 	tile, peer := tl.Tile{}, 1-t.Rank()
 	if t.Rank() == 0 {
@@ -133,7 +133,8 @@ func findPeers(r *torch.Rank) (peers []farPeer) {
 	return peers
 }
 
-// latency returns half of the second round trip between PE 0 and another PE.
+// latency returns half of the time of a round trip between PE 0 and PE to. It runs the
+// kernel with one and with two round trips, and takes the difference.
 func latency(r *torch.Rank, kernel any, kind topology.BufferKind, to, bytes int) torch.Time {
 	var took [2]torch.Time
 	n := bytes / torch.F16.Size()
