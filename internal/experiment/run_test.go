@@ -116,8 +116,7 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// TestFailed checks that the error names the failed points, and that a resumed sweep runs
-// the failed points again.
+// TestFailed checks that the error names failed points and that Resume runs them again.
 func TestFailed(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "r.jsonl")
 	o := Options{File: file, Identity: "v1", Workers: 2}
