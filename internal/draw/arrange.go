@@ -119,7 +119,8 @@ func ringCells(n int) (cells []gridCell, cols, rows int) {
 	return cells[:n], cols, rows
 }
 
-// pitch returns the width and height of a cell if a grid fills the area, in whole pixels.
+// pitch divides an area into cols × rows cells. It returns the width and height of a cell
+// in whole pixels.
 func pitch(in rect, cols, rows int) (w, h float64) {
 	return math.Floor(in.w / float64(cols)), math.Floor(in.h / float64(rows))
 }

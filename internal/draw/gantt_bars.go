@@ -77,11 +77,11 @@ func shownWidth(w tenths) tenths {
 	return w
 }
 
-// addNarrow adds the first of bars to the strips, together with the narrow bars that start
-// within the same 0.5 pixels (a speck). It returns the number of added bars. Each activity
-// gets a segment as long as its bars, so that the picture shows how busy the row was. If no
-// other bar follows soon, the activity with the most time gets the whole speck, so that it
-// is visible.
+// addNarrow adds bars[0] to the strips, together with the narrow bars that start within the
+// same 0.5 pixels (a speck). It returns the number of added bars. Each activity gets a
+// segment as long as its bars, so that the picture shows how busy the row was. If no other
+// bar follows soon, the activity with the most time gets the whole speck, so that it is
+// visible.
 func (a *placedAxis) addNarrow(strips *[NumActivities]strip, bars []GanttBar) int {
 	var times [NumActivities]simtime.Time
 	start, n := a.at(bars[0].From), 0

@@ -70,8 +70,9 @@ func (l Lines) drawNames(c *canvas, plot rect, x, y scale, named []bool) {
 	}
 }
 
-// spread moves the sorted coordinates at so that neighbours are at least the distance apart
-// from each other. The coordinates stay between lo and hi if there is space.
+// spread changes at, a sorted list of coordinates, so that the distance between neighbours
+// is at least the parameter apart. The coordinates stay between lo and hi if there is
+// space.
 func spread(at []float64, apart, lo, hi float64) {
 	for i := 1; i < len(at); i++ {
 		at[i] = max(at[i], at[i-1]+apart)

@@ -73,7 +73,7 @@ func (p *path) line(to point)      { *p = append(*p, segment{lineTo, [2]point{to
 func (p *path) quad(via, to point) { *p = append(*p, segment{quadTo, [2]point{via, to}}) }
 func (p *path) close()             { *p = append(*p, segment{verb: closePath}) }
 
-// transform returns the path with the function to applied to all its points.
+// transform returns a copy of the path in which each point p is replaced by to(p).
 func (p path) transform(to func(point) point) path {
 	return lists.Make(len(p), func(i int) segment { return segment{p[i].verb, [2]point{to(p[i].at[0]), to(p[i].at[1])}} })
 }

@@ -173,8 +173,9 @@ func (d *data) splitRows() error {
 	return nil
 }
 
-// isBound reports whether a column is drawn as a bound. A column with the role bound is,
-// unless all drawn columns have this role: then they are drawn like measured columns.
+// isBound reports whether a column is drawn as a bound: its role is bound, and at least one
+// drawn column has another role. If all drawn columns have the role bound, they are drawn
+// like measured columns.
 func (d *data) isBound(column int) bool {
 	is := func(c int) bool { return d.Columns[c].Role == table.Bound }
 	return is(column) && slices.ContainsFunc(d.ys, func(y int) bool { return !is(y) })

@@ -34,8 +34,8 @@ func (d *data) words(columns []int) string {
 // measures returns the y columns that are not drawn as bounds.
 func (d *data) measures() []int { return slices.DeleteFunc(slices.Clone(d.ys), d.isBound) }
 
-// subtitle returns the text about, followed by the settings that are the same in all drawn
-// rows.
+// subtitle returns the value of the parameter about, followed by the settings that are the
+// same in all drawn rows.
 func (d *data) subtitle(about string) string {
 	var parts []string
 	if about != "" {
