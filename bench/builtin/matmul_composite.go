@@ -90,8 +90,8 @@ func runVariant(on *bench.B, v operands) {
 	free(a, b, c)
 }
 
-// share returns part divided by whole, or nil if whole is 0, as on a system that takes no
-// time.
+// share returns part divided by whole. It returns nil if whole is 0, which happens on a
+// system that takes no time.
 func share(part, whole torch.Time) *float64 {
 	if whole == 0 {
 		return nil

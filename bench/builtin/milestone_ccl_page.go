@@ -78,8 +78,8 @@ func describeFSIM(r *compare.Reference) string {
 	return strings.Join(r.About, "; ") + ". Not known: " + strings.Join(r.Unknown, "; ") + "."
 }
 
-// latencyText returns a paragraph for each system that compares the latencies of the
-// smallest and the largest size with their bounds. A last paragraph names systems with
+// latencyText returns a paragraph for each system. The paragraph compares the latencies of
+// the smallest and the largest size with their bounds. A last paragraph names systems with
 // equal latencies.
 func latencyText(systems [][]cclResult) string {
 	var paragraphs []string
@@ -94,8 +94,9 @@ func latencyText(systems [][]cclResult) string {
 	return strings.Join(paragraphs, "\n\n")
 }
 
-// sameText returns a sentence for each pair of systems with equal latencies, which says up
-// to which size. The lines of such systems in the figure cover each other.
+// sameText returns a sentence for each pair of systems whose latencies are equal for the
+// smallest sizes. The sentence says up to which size they are equal. In the figure, the
+// lines of the two systems cover each other there.
 func sameText(systems [][]cclResult) string {
 	var sentences []string
 	for i, a := range systems {

@@ -251,7 +251,8 @@ func TestMilestoneCCLMisuse(t *testing.T) {
 	}
 }
 
-// BenchmarkMilestoneCCL measures all 48 points with values, and writing their files.
+// BenchmarkMilestoneCCL measures the time of a whole run: all 48 points with values, and
+// writing the files.
 func BenchmarkMilestoneCCL(b *testing.B) {
 	program, _ := bench.Find(milestoneCCL)
 	dir := b.TempDir()

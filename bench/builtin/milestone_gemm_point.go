@@ -143,7 +143,7 @@ func window(all []torch.Composite) (took *torch.Time, tiles *int) {
 	return new(end - first), &count
 }
 
-// roundTo rounds a number to some digits after the decimal point.
+// roundTo rounds x to the given number of digits after the decimal point.
 func roundTo(x float64, digits int) float64 {
 	scale := math.Pow10(digits)
 	return math.Round(x*scale) / scale

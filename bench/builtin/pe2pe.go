@@ -106,7 +106,9 @@ type farPeer struct {
 	pe, hops int
 }
 
-// findPeers returns PEs at increasing distances from PE 0, as far as the system has them.
+// findPeers returns PEs at increasing distances from PE 0: in the same cube, in the next
+// cube and in the next SIP. It leaves out PEs that the system does not have or that PE 0
+// cannot reach.
 func findPeers(r *torch.Rank) (peers []farPeer) {
 	g := r.Topology()
 	last := g.Spec().PEsPerCube() - 1

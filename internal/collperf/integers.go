@@ -10,7 +10,7 @@ import (
 )
 
 // integers returns a function that returns element i of a rank's input. The elements are
-// whole numbers. The dtype represents the reduction of the elements of any of the ranks
+// whole numbers. The dtype represents every partial result of the reduction over ranks
 // exactly, so that the order of the reduction does not matter.
 func integers(r ccl.Reduction, d tl.DType, ranks, rank int) func(i int) float64 {
 	few := func(i int) bool { // true for at most six of the ranks, different ones for each element

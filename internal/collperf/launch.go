@@ -91,10 +91,10 @@ func (o *Options) realName(algorithm string, ranks int, size int64) string {
 var onePEOfEachCube = torch.DPPolicy{Cube: torch.Partial, NumPEs: 1}
 
 // partial returns a partial tensor x with an addend on each cube, and an ordinary tensor
-// host. The host can neither write a single addend of x nor read a single copy of the
-// result. Therefore it writes addends to host and reads results from host. host has a part
-// on each PE that holds an addend, and the PEs copy between the tensors. host is nil if
-// there are no values.
+// host. Host code can neither write a single addend of x nor read a single copy of the
+// result. Therefore it writes addends to the tensor host and reads results from this
+// tensor. host has a part on each PE that holds an addend, and the PEs copy between the
+// tensors. host is nil if there are no values.
 func (a *participant) partial() (x, host *torch.Tensor) {
 	x = torch.Must(a.rank.Zeros(a.dtype, torch.Shape{a.count}, onePEOfEachCube))
 	a.tensors = append(a.tensors, x)
@@ -108,7 +108,8 @@ func (a *participant) partial() (x, host *torch.Tensor) {
 	return x, host
 }
 
-// copy copies the tensor from to the tensor to. Each PE copies its own part.
+// copy writes the elements of the second tensor to the first tensor. Each PE copies its own
+// part.
 func (a *participant) copy(to, from *torch.Tensor) {
 	const step = 1 << 13 // elements at a time
 	torch.Must(a.rank.Launch("copy", func(t *tl.PE, to, from tl.Ptr) {

@@ -152,7 +152,8 @@ func (s *Scenario) WriteText(w io.Writer) error {
 	return nil
 }
 
-// RootText returns the root of a scenario as part of a line, "" if there is none.
+// RootText returns the root of a scenario as the continuation of a line, such as ", root
+// 0". It returns "" if there is no root.
 func RootText(root int) string {
 	if root < 0 {
 		return ""
@@ -160,7 +161,8 @@ func RootText(root int) string {
 	return fmt.Sprintf(", root %d", root)
 }
 
-// ParamText returns the parameters of a scenario as part of a line, "" if there are none.
+// ParamText returns the parameters of a scenario as the continuation of a line. It returns
+// "" if there are no parameters.
 func ParamText(params map[string]string) string {
 	if len(params) == 0 {
 		return ""

@@ -137,8 +137,8 @@ func (m Machine) peBranch(n int) branch {
 	}}
 }
 
-// linkText formats the bandwidth, the latency and the number of parallel links that all
-// links of one kind share. latency is nil if the length of a wire determines it.
+// linkText formats the numbers of one kind of link: the bandwidth, the latency and the
+// number of parallel links. latency is nil if the length of a wire determines it.
 func linkText(bw topology.BytesPerSec, latency *topology.Time, parallel int) string {
 	text := topology.Format(bw) + " each way"
 	if latency != nil {

@@ -58,7 +58,7 @@ const (
 )
 
 // legend writes entries from the top of an area, in columns and in as few rows as possible.
-// It returns their height. It ignores entries without a name.
+// It returns the height of the legend. It ignores entries without a name.
 func (c *canvas) legend(entries []entry, in rect) float64 {
 	entries = slices.DeleteFunc(slices.Clone(entries), func(e entry) bool { return e.name == "" })
 	if len(entries) == 0 {

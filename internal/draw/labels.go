@@ -20,8 +20,9 @@ func (d *Diagram) placeTexts(sizes ...float64) {
 	d.placeLabels(sizes)
 }
 
-// placeLabels puts the texts of wires next to them, in the first of the sizes that fits.
-// Overridden wires come first. [maxLabelled] limits the labels of the others.
+// placeLabels puts the text of each wire next to the wire, in the first of the given sizes
+// that fits. It places the texts of overridden wires first. [maxLabelled] limits the number
+// of labels of other wires.
 func (d *Diagram) placeLabels(sizes []float64) {
 	var many, done [numRoles]int
 	for _, w := range d.wires {

@@ -63,9 +63,10 @@ type Dimension struct {
 	At     []string
 }
 
-// Product returns all combinations of the values of some groups of settings. The last group
-// changes fastest. The settings of a group change together and have the same number of
-// values. Without groups, Product returns one point without settings.
+// Product returns a point for each combination of the values of the given groups of
+// settings. The last group changes fastest. The settings of a group change together and
+// have the same number of values. Without groups, Product returns one point without
+// settings.
 func Product(groups [][]Dimension) []Point {
 	points := []Point{{}}
 	for _, dims := range groups {

@@ -113,8 +113,9 @@ func (d *data) axis(columns []int, values []float64, log bool) (draw.Axis, float
 	return a, 1
 }
 
-// wideRange reports whether values span a factor of at least 16, as sizes that double and
-// times that grow with them do.
+// wideRange reports whether all values are positive and the largest is at least 16 times
+// the smallest. Sizes that double have such a range, and so do times that grow with the
+// sizes.
 func wideRange(values []float64) bool {
 	lo, hi := slices.Min(values), slices.Max(values)
 	return lo > 0 && hi >= 16*lo
