@@ -54,7 +54,8 @@ type Comparison struct {
 	Error *string `json:"error,omitempty" table:",result"` // reason why the algorithm was not measured
 }
 
-// storedRow is a row in a file. The file has the settings of the row as those of its point.
+// storedRow is a row in a file of points. It has no settings, because the file stores them
+// as the settings of the point.
 type storedRow struct {
 	Measured
 	Comparison

@@ -29,8 +29,8 @@ type Measured struct {
 	Version    string       `json:"version"` // version of kernbench
 }
 
-// measurements maps the name of a reference to the function that measures our numbers and
-// to a text about how they differ from theirs.
+// measurements maps the name of a reference to the function that measures our numbers, and
+// to a text about how our measurement differs from the published one.
 var measurements = map[string]struct {
 	run        func(*measurer, *Reference) *table.Table
 	difference string

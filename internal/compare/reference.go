@@ -17,7 +17,7 @@ import (
 	"github.com/kernbench/kernbench/table"
 )
 
-// Reference is published numbers of others, and what is known about them.
+// Reference is a table of published numbers, and what is known about the numbers.
 type Reference struct {
 	Name    string            `json:"reference"`
 	Title   string            `json:"title"`
