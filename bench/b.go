@@ -83,8 +83,8 @@ func (r *report) Notef(format string, args ...any) {
 // Artifact adds the name of a file to the list of written files in the result.
 func (r *report) Artifact(file string) { r.result.Artifacts = append(r.result.Artifacts, file) }
 
-// AddCheck adds a check that the bench itself has made, after the checks of the machine so
-// far. A run with a failed check fails.
+// AddCheck adds to the result a check that the bench itself has made. It follows the checks
+// that the machine has made so far. A run with a failed check fails.
 func (b *B) AddCheck(check torch.Check) {
 	b.collect() // checks of the machine come first
 	b.report.AddCheck(check)
@@ -93,8 +93,8 @@ func (b *B) AddCheck(check torch.Check) {
 // AddCheck adds a check to the result. A run with a failed check fails.
 func (r *report) AddCheck(check torch.Check) { r.result.Checks = append(r.result.Checks, check) }
 
-// Found adds the critical path, the makespan and the races of another machine that the
-// bench has run, now or in an earlier run.
+// Found adds the times and races of a machine that the bench has run, now or in an earlier
+// run. The critical path and the makespan of the result become the longest of all machines.
 func (r *report) Found(crit, makespan torch.Time, races []string) {
 	r.result.Crit, r.result.Makespan = max(r.result.Crit, crit), max(r.result.Makespan, makespan)
 	r.result.Races = append(r.result.Races, races...)
@@ -123,8 +123,8 @@ func (b *B) Machine(g *topology.Graph, run func(on *B) error) error {
 	return (&B{Rank: c.Main(), report: report{o, b.bench, b.result}}).runPart(run)
 }
 
-// collect adds to the result the checks, launches and times of the machine since the last
-// call.
+// collect adds to the result the checks and launches that the machine has made since the
+// last call of collect, and the times of the machine.
 func (b *B) collect() {
 	r, checks, launches := b.result, b.Checks(), b.Launches()
 	r.Crit, r.Makespan = max(r.Crit, b.Crit()), max(r.Makespan, b.Makespan())
@@ -133,8 +133,8 @@ func (b *B) collect() {
 	b.checked, b.launched = len(checks), len(launches)
 }
 
-// runPart calls a part of the bench, waits for the machine and adds to the result
-// everything that the machine measured.
+// runPart calls run, which is a part of the bench, and waits for the machine. It then adds
+// to the result everything that the machine measured.
 func (b *B) runPart(run func(on *B) error) error {
 	if err := run(b); err != nil {
 		return err
@@ -163,7 +163,7 @@ func (b *B) runPart(run func(on *B) error) error {
 	return err
 }
 
-// misuse returns the error for a wrong call of op by a bench.
+// misuse returns the error for a bench that calls the function op wrongly.
 func misuse(op, format string, args ...any) error {
 	return &torch.Error{Op: op, Err: fmt.Errorf(format, args...)}
 }

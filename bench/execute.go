@@ -81,8 +81,8 @@ func (b Bench) Execute(ctx context.Context, o Options) (*Result, error) {
 	return r, err
 }
 
-// reportRenamed returns a context that reports old spellings of names: to the function in
-// ctx if there is one, otherwise to Warn.
+// reportRenamed returns a context that reports old spellings of names. It reports them to
+// the function that ctx already has, and otherwise to Warn.
 func (o Options) reportRenamed(ctx context.Context) context.Context {
 	if o.Warn == nil || config.ReportsRenamed(ctx) {
 		return ctx
@@ -132,7 +132,8 @@ func guard(call func() error) (err error) {
 	return call()
 }
 
-// newResult returns an empty result for a run that has not begun.
+// newResult returns the result of a run that has not begun: the configuration, without rows
+// or times.
 func (b Bench) newResult(g *topology.Graph, o Options) *Result {
 	s := b.Schema()
 	r := &Result{
@@ -150,9 +151,10 @@ func (b Bench) newResult(g *topology.Graph, o Options) *Result {
 	return r
 }
 
-// explain merges the error of a run and the error that ended its machine, if any, into one
-// error for the author of the bench. A panic becomes one line with its place in the
-// author's code. The stack is kept only if kernbench's own code panicked.
+// explain merges err, the error of a run, and ended, the error that stopped its machine,
+// into one error for the author of the bench. ended may be nil. A panic becomes one line
+// with its place in the author's code. The stack is kept only if kernbench's own code
+// panicked.
 func explain(err, ended error) error {
 	var inKernel *sim.PanicError
 	var wrong *tl.Error
@@ -183,8 +185,8 @@ type Reads struct {
 	Digest string `json:"digest"`         // hash of the digests, in order; "" if there are none
 }
 
-// ReadsOf counts the host's reads in an op log. The digest is the 64-bit FNV-1a hash of the
-// digests of the reads.
+// ReadsOf counts the host's reads in an op log. Reads.Digest is the 64-bit FNV-1a hash of
+// the digests of all reads.
 func ReadsOf(log *oplog.Log) (r Reads) {
 	sum := fnv.New64a()
 	for i := range log.Ops {
@@ -208,7 +210,8 @@ func ReadsOf(log *oplog.Log) (r Reads) {
 	return r
 }
 
-// save writes the op log of a run to a file and records its name and summary in the result.
+// save writes the op log of a run to a file and records the file name and a summary of the
+// log in the result.
 func (r *Result) save(c *torch.Context, name string) error {
 	out, err := file.Create(name)
 	if err != nil {

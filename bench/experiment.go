@@ -80,7 +80,8 @@ func (e *E) Machine(g *topology.Graph) (*torch.Context, error) {
 // Table returns the rows of all points.
 func (e *E) Table() *table.Table { return e.result.Rows }
 
-// experiment runs the bench's experiment. The only machines are those that points create.
+// experiment runs the bench's experiment. It creates no machine itself: each point creates
+// its own.
 func (b Bench) experiment(ctx context.Context, o Options) (*Result, error) {
 	if o.Topology == nil {
 		o.Topology = torch.Must(topology.Compile(torch.Must(topology.Preset("default")))) // the preset is embedded in the program
@@ -168,7 +169,8 @@ const pointsFile = "points.jsonl"
 
 // prepare creates the folder and returns the options for running the points. The options
 // include a function that removes the tables and the page of an earlier run, because they
-// do not describe the new points. It is called once this run is certain to continue.
+// do not describe the new points. The function is called once this run is certain to
+// continue.
 func (e *E) prepare() (o experiment.Options, err error) {
 	folder := e.Options.Folder
 	program, err := version.Program()
@@ -198,15 +200,16 @@ func (e *E) prepare() (o experiment.Options, err error) {
 	}, nil
 }
 
-// identity returns a text of everything that rows depend on, other than their point and the
-// program.
+// identity returns a text that contains everything on which rows depend, except the
+// settings of their point and the version of the program.
 func (e *E) identity() string {
 	o := e.Options
 	return fmt.Sprintf("%s, topology %s, ccl %s, values %v, races %v, flit %v", e.bench.Name,
 		e.Topology.Spec().Hash(), e.CCL.Hash(), !o.NoData, o.Race, o.Flit)
 }
 
-// checkFolder returns an error if the folder has the points of another bench.
+// checkFolder returns an error if the folder contains points that another bench has
+// measured.
 func (e *E) checkFolder() error {
 	r, err := file.Open(e.ctx, filepath.Join(e.Options.Folder, pointsFile), math.MaxInt64)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -68,8 +68,8 @@ func squaresBench(t *testing.T, s *squares) Bench {
 }
 
 // TestExperiment checks that rows consist of the settings and the results of points,
-// measured now or in an earlier run. It also checks that the only machines are those of
-// points.
+// measured now or in an earlier run. It also checks that an experiment creates no machines
+// other than those that points create.
 func TestExperiment(t *testing.T) {
 	s := &squares{}
 	b := squaresBench(t, s)

@@ -18,8 +18,8 @@ type shareRow struct {
 	Share float64 `json:"share" table:",result"`
 }
 
-// TestFailures checks the error messages for mistakes of a bench's author. Mistakes inside
-// kernels are in the scripts of internal/cli.
+// TestFailures checks the error messages for mistakes of a bench's author. The scripts of
+// internal/cli test mistakes inside kernels.
 func TestFailures(t *testing.T) {
 	for _, tt := range []struct {
 		name string

@@ -41,7 +41,9 @@ func TestFolder(t *testing.T) {
 	}
 }
 
-// TestFolderRefused checks that an option that a bench cannot use is an error.
+// TestFolderRefused checks that --out and --resume are errors for a bench without a folder.
+// An op log and a trace are errors for a bench with a folder, because it runs many
+// machines.
 func TestFolderRefused(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, tt := range []struct {

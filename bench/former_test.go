@@ -8,8 +8,9 @@ import (
 	"github.com/kernbench/kernbench/internal/config"
 )
 
-// TestFormerParams checks that parameters are found by their former names, that former
-// names are reported, and that a bench with a parameter of such a name keeps it.
+// TestFormerParams checks that a parameter is found by its former name and that the former
+// name is reported. If a bench has another parameter of the former name, the name selects
+// this other parameter.
 func TestFormerParams(t *testing.T) {
 	nothing := func(*B) error { return nil }
 	current := Bench{Name: "current", Run: nothing, Params: []Param{{Name: "dtype"}, {Name: "algo", Names: (*ccl.Config).Names}, {Name: "elems"}}}
@@ -41,7 +42,7 @@ func TestFormerParams(t *testing.T) {
 	}
 }
 
-// TestFormerParamsWarn checks that a run from Go warns of former names.
+// TestFormerParamsWarn checks that Execute calls Options.Warn for a former name.
 func TestFormerParamsWarn(t *testing.T) {
 	b := Bench{Name: "current", Run: func(*B) error { return nil }, Params: []Param{{Name: "dtype"}}}
 	var warnings []string

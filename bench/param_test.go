@@ -86,8 +86,8 @@ func TestRegisterParams(t *testing.T) {
 	}
 }
 
-// TestParams checks that the bench gets the given values and otherwise the defaults, and
-// that the result has them.
+// TestParams checks that a bench receives the given values of parameters and the defaults
+// of the others, and that the result contains the values of all parameters.
 func TestParams(t *testing.T) {
 	for _, tt := range []struct {
 		given map[string]string
@@ -139,8 +139,8 @@ func TestUndeclaredParam(t *testing.T) {
 	}
 }
 
-// TestUsedCCL checks that the result of a run with collectives has the origin of ccl.yaml,
-// and that other results do not.
+// TestUsedCCL checks that the result of a run names the origin of ccl.yaml only if the run
+// used collectives.
 func TestUsedCCL(t *testing.T) {
 	mine, err := ccl.Parse("my.yaml", []byte("extends: default\n"), "defaults.buffer_kind=hbm")
 	if err != nil {
@@ -168,8 +168,8 @@ func TestUsedCCL(t *testing.T) {
 	}
 }
 
-// TestChosenDefault checks that a configuration of collectives can give the default of a
-// parameter, and that a given value takes precedence.
+// TestChosenDefault checks that a configuration of collectives can set the default of a
+// parameter, and that a value in the options takes precedence.
 func TestChosenDefault(t *testing.T) {
 	b := echo
 	b.Params = slices.Clone(echo.Params)

@@ -157,7 +157,7 @@ type ParamError struct {
 
 func (e *ParamError) Error() string { return "--" + e.Name + ": " + e.Err.Error() }
 
-// Unwrap returns the reason.
+// Unwrap returns the error that says why the value is wrong.
 func (e *ParamError) Unwrap() error { return e.Err }
 
 // check returns an error if value is not one of the parameter's allowed values.
@@ -185,7 +185,7 @@ func (b Bench) checkParams() {
 }
 
 // params returns the values of all parameters: the given values, and the defaults of the
-// others. It reports former names to ctx.
+// others. It reports former names through ctx.
 func (b Bench) params(ctx context.Context, given map[string]string, collectives *ccl.Config) (map[string]string, error) {
 	if len(b.Params)+len(given) == 0 {
 		return nil, nil
@@ -224,8 +224,8 @@ func (b Bench) params(ctx context.Context, given map[string]string, collectives 
 	return all, nil
 }
 
-// currentParams returns the given values by the current names of the parameters. It reports
-// former names to ctx.
+// currentParams returns the given values with former names of parameters replaced by
+// current names. It reports the former names through ctx.
 func (b Bench) currentParams(ctx context.Context, given map[string]string) (map[string]string, error) {
 	current := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(given)) {

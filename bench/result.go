@@ -120,7 +120,7 @@ func (r *Result) writeLaunches(w io.Writer) error {
 	return table.WriteTable(w, []string{"launch", "name", "start_ns", "rank", "pe_exec_ns"}, rows)
 }
 
-// paramText returns the parameters that have a value: "ranks-per=pe".
+// paramText returns the parameters that have a value, as in "ranks-per=pe".
 func (c Config) paramText() string {
 	var words []string
 	for _, name := range slices.Sorted(maps.Keys(c.Params)) {
@@ -134,7 +134,8 @@ func (c Config) paramText() string {
 // nanoseconds formats a time for tables: the exact number of nanoseconds.
 func nanoseconds(t torch.Time) string { return string(t.AppendIn(nil, simtime.Nanosecond)) }
 
-// verdict returns the last line of the text: what was compared, and whether it is right.
+// verdict returns the last line of the text: how much was compared, and whether the values
+// are right.
 func (r *Result) verdict() string { return "values " + Verdict(r.Config.Data != "off", r.Checks) }
 
 // Verdict summarizes checks: first the checks of values, if values were computed, then all

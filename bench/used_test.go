@@ -16,8 +16,9 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// TestUsedTasks checks that the result of a run with tasks has the origin of each
-// tasks.yaml once, after the line of ccl.yaml, and that other results have none.
+// TestUsedTasks checks that the result of a run with tasks names the origin of each
+// tasks.yaml once, after the line of ccl.yaml. The result of a run without tasks names
+// none.
 func TestUsedTasks(t *testing.T) {
 	parse := func(file, text string) *task.Config {
 		c, err := task.Parse(file, []byte("extends: default\n"+text))

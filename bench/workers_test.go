@@ -9,8 +9,8 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// TestFailuresOfWorkers checks that the error of a worker has the worker's rank and the
-// place.
+// TestFailuresOfWorkers checks that the error of a worker names the worker's rank and the
+// source line of the mistake.
 func TestFailuresOfWorkers(t *testing.T) {
 	for _, c := range []struct {
 		name   string

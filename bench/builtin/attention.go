@@ -21,14 +21,16 @@ func attentionParams(tokens string) []bench.Param {
 	}
 }
 
-// attentionCase is a number of heads on a mesh of holders, as the parameters choose them.
+// attentionCase is the attention that the parameters choose: the heads, and the mesh of
+// holders (PEs or cubes) over which the tokens are divided.
 type attentionCase struct {
 	heads attention.Heads
 	mesh  attention.Mesh
 	dtype torch.DType
 }
 
-// attentionMetrics are the metrics of a case: its sizes.
+// attentionMetrics are the metrics of a bench: the numbers of heads and the size of the
+// mesh.
 type attentionMetrics struct {
 	QueryHeads   int `json:"query_heads" table:",setting"`
 	KVHeads      int `json:"kv_heads" table:",setting,KV heads"`
@@ -37,7 +39,9 @@ type attentionMetrics struct {
 	PEsPerHolder int `json:"pes_per_holder" table:",setting,PEs per holder"`
 }
 
-// newAttentionCase reads the parameters and reports the metrics.
+// newAttentionCase returns the heads, the mesh and the dtype that the parameters of the
+// bench choose. It also sets the metrics of the bench to the numbers of heads and the size
+// of the mesh.
 func newAttentionCase(b *bench.B) attentionCase {
 	scale := torch.Must(strconv.Atoi(b.Param("scale")))
 	c := attentionCase{heads: attention.Heads{Query: 64 / scale, KV: 8 / scale, Dim: 128}, dtype: dtypeOf(b)}
@@ -59,8 +63,9 @@ func countParam(b *bench.B, name string, most int) (int, error) {
 	return n, nil
 }
 
-// inputs returns the queries of some tokens and the keys and values of others, with a
-// column for each element of each head. It returns nil if values are not computed.
+// inputs returns random matrices Q, K and V. Q has a row for each of the given number of
+// queries. K and V have a row for each of the given number of keys. Each element of each
+// head is a column. inputs returns nil if values are not computed.
 func (c attentionCase) inputs(r *torch.Rank, queries, keys int) (q, k, v []float32) {
 	wide := c.heads.KV * c.heads.Dim
 	products := 2 * float64(queries) * float64(keys) * float64(c.heads.Query*c.heads.Dim)
@@ -72,8 +77,8 @@ func (c attentionCase) inputs(r *torch.Rank, queries, keys int) (q, k, v []float
 	return normalNumbers(queries*c.heads.Query*c.heads.Dim, 1, 1), normalNumbers(keys*wide, 1, 2), normalNumbers(keys*wide, 1, 3)
 }
 
-// tensors returns the tensors of Q, K and V. Q has the placement on; the rows of K and V
-// are divided over the holders of the mesh.
+// tensors creates the tensors of Q, K and V with the values q, k and v. Q has the placement
+// on. The rows of K and V are divided over the holders of the mesh.
 func (c attentionCase) tensors(r *torch.Rank, queries, keys int, q, k, v []float32, on torch.Placement) (list [3]*torch.Tensor) {
 	lanes := len(c.mesh.Lanes)
 	for i, x := range [][]float32{q, k, v} {
@@ -90,8 +95,8 @@ func (c attentionCase) tensors(r *torch.Rank, queries, keys int, q, k, v []float
 	return list
 }
 
-// reference computes the attention of all query heads, with a column for each element.
-// Token i sees the keys up to i + offset.
+// reference computes the attention of all query heads in plain Go. Each element of each
+// head is a column of the result. Token i sees the keys up to i + offset.
 func (c attentionCase) reference(q, k, v []float32, offset int) *dense.Matrix {
 	d := c.heads.Dim
 	matrix := func(x []float32, heads int) *dense.Matrix { return dense.New(len(x)/(heads*d), heads*d, x, c.dtype) }
@@ -105,14 +110,15 @@ func (c attentionCase) reference(q, k, v []float32, offset int) *dense.Matrix {
 	return dense.Beside(all...)
 }
 
-// attentionTimes are the columns of a row that show how long a launch took and how its time
-// divides.
+// attentionTimes are the columns of a row for the time of a launch, and for its parts such
+// as compute and idle time.
 type attentionTimes struct {
 	Crit torch.Time `json:"crit_ns" table:"ns,lower,critical path"`
 	breakdown
 }
 
-// measureAttention runs a launch and returns its times.
+// measureAttention calls launch, which starts a kernel, and returns the times of the
+// launch.
 func measureAttention(r *torch.Rank, launch func() (*torch.Launched, error)) attentionTimes {
 	profile := torch.Must(r.Profile())
 	l := torch.Must(launch())

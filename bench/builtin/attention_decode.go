@@ -80,8 +80,8 @@ func runAttentionDecode(b *bench.B) error {
 	return nil
 }
 
-// stackLanes returns a matrix in the layout of the roots of a mesh: the columns of each
-// lane are stacked below those of the previous lane.
+// stackLanes splits the columns of a matrix into one block per lane and stacks the blocks,
+// the first lane on top. The roots of a mesh hold results in this layout.
 func stackLanes(m *dense.Matrix, lanes int) *dense.Matrix {
 	wide := m.Cols / lanes
 	out := &dense.Matrix{Rows: lanes * m.Rows, Cols: wide}

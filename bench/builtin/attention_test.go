@@ -28,8 +28,9 @@ func TestAttentionOver(t *testing.T) {
 	}
 }
 
-// TestAttentionRows checks that the order pass_first and decoding in one launch are not
-// slower than their alternatives, and that the times of a row add up.
+// TestAttentionRows checks that the order pass_first takes at most as long as
+// compute_first, and that decoding in one launch takes at most as long as in two. It also
+// checks that the parts of a row's time add up to the total.
 func TestAttentionRows(t *testing.T) {
 	for name, column := range map[string]string{"attention_prefill": "order", "attention_decode": "phase"} {
 		crit := map[string]torch.Time{}
@@ -66,7 +67,7 @@ func TestAttentionParams(t *testing.T) {
 	}
 }
 
-// TestAttentionPrecisions checks the values with each type of elements.
+// TestAttentionPrecisions checks the values of attention with each dtype.
 func TestAttentionPrecisions(t *testing.T) {
 	for _, precision := range []string{"f16", "bf16", "f32"} {
 		for name, params := range map[string]map[string]string{

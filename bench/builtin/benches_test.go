@@ -68,8 +68,8 @@ func TestRegistered(t *testing.T) {
 	}
 }
 
-// TestValues runs every bench on every preset, and checks that values are compared and
-// right and that there are no races.
+// TestValues runs every bench on every preset. It checks that the bench compares values,
+// that all values are right and that there are no races.
 func TestValues(t *testing.T) {
 	for _, preset := range topology.Presets() {
 		g := compilePreset(t, preset)
@@ -88,8 +88,9 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// TestTimesWithoutValues checks that times do not change without the data phase, except for
-// the copies of a model's weights and the reads of checks.
+// TestTimesWithoutValues checks that a run without the data phase has the same times as a
+// run with values. It leaves out the copies of a model's weights and the reads of checks,
+// which only a run with values makes.
 func TestTimesWithoutValues(t *testing.T) {
 	for _, name := range names {
 		with, without := execute(t, name, bench.Options{Params: quickParams[name]}), execute(t, name, bench.Options{Params: quickParams[name], Options: torch.Options{NoData: true}})
@@ -121,7 +122,7 @@ func rowsOf(r *bench.Result) (rows []table.Record) {
 	return rows
 }
 
-// value returns a cell of a row.
+// value returns the cell of a row in the column with a name.
 func value[T any](t *testing.T, row table.Record, name string) (v T) {
 	t.Helper()
 	text, err := json.Marshal(row.Get(name))
@@ -134,7 +135,7 @@ func value[T any](t *testing.T, row table.Record, name string) (v T) {
 	return v
 }
 
-// runInBench runs a function as a bench and returns the result.
+// runInBench runs the function run as a bench and returns the result of the bench.
 func runInBench(t *testing.T, run func(b *bench.B) error) *bench.Result {
 	t.Helper()
 	r, err := bench.Bench{Run: run}.Execute(t.Context(), bench.Options{})
@@ -186,8 +187,8 @@ func TestPE2PE(t *testing.T) {
 	}
 }
 
-// TestMatmulComposite checks the number of tile products, and that the engines are busy as
-// long as their formulas say, with all ways to give operands.
+// TestMatmulComposite checks, for loaded and for streamed operands, the number of tile
+// products and that the busy time of each engine equals its formula.
 func TestMatmulComposite(t *testing.T) {
 	rows := rowsOf(execute(t, "matmul_composite", bench.Options{}))
 	if len(rows) != 3 {

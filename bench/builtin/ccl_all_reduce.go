@@ -81,7 +81,8 @@ func runAllReduce(b *bench.B) error {
 // more, and the elements of all ranks still fit into one tensor.
 const maxElems = 1 << 32
 
-// allReduceEntry runs the all-reduce of one entry, and reports a row, notes and a check.
+// allReduceEntry runs an all-reduce with the settings of one entry of ccl.yaml. It adds a
+// row, notes and a check to the result.
 func allReduceEntry(b *bench.B, name string, s ccl.Settings) error {
 	available, unit := b.NumPEs(), "PEs"
 	if b.Param("ranks-per") == "sip" {
@@ -147,8 +148,9 @@ func exactAddends(ranks, limit int) []int {
 	return addends
 }
 
-// allReduce sums tensors. The tensors contain each addend n_elem times. It returns the
-// result, which is nil if values are not computed, and the statistics of the collective.
+// allReduce runs an all-reduce of a tensor that contains each addend n_elem times. It
+// returns the tensor after the all-reduce and the statistics of the collective. The first
+// result is nil if values are not computed.
 func allReduce(r *torch.Rank, s ccl.Settings, dtype torch.DType, addends []int, on ...torch.TensorOption) (sum *torch.Array, took dist.Stats) {
 	torch.OK(dist.InitProcessGroup(r, dist.Backend, dist.Settings(s)))
 	x := torch.Must(r.FromFunc(func(i int) float64 { return float64(addends[i/s.NElem]) }, dtype, torch.Shape{len(addends) * s.NElem}, on...))
@@ -165,8 +167,8 @@ func allReduce(r *torch.Rank, s ccl.Settings, dtype torch.DType, addends []int, 
 // shownRanks is the number of wrong ranks that are reported one by one.
 const shownRanks = 5
 
-// reportRanks compares the result of each rank with the expected sum, and adds a check and
-// notes.
+// reportRanks checks that every element of each rank's result equals sum. It adds a check
+// and notes to the result of the bench.
 func reportRanks(b *bench.B, name string, got []*torch.Array, sum int) {
 	check := torch.Check{Name: name}
 	failed := 0

@@ -13,8 +13,9 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// TestAllReduceOfPEs runs every entry on all PEs of the default system, or on the number of
-// PEs that the entry sets.
+// TestAllReduceOfPEs runs the all-reduce of every entry with each PE of the default system
+// as a rank, or with the number of PEs that the entry sets. It checks the values, and that
+// the ring is fastest with slots in TCM and slowest with slots in HBM.
 func TestAllReduceOfPEs(t *testing.T) {
 	r := execute(t, "ccl_all_reduce", bench.Options{})
 	want := []string{
@@ -89,8 +90,8 @@ func TestExactAddends(t *testing.T) {
 	}
 }
 
-// TestAllReduceSkips checks that entries that do not fit are skipped with a note and
-// without an error.
+// TestAllReduceSkips checks that entries that the system cannot run are skipped, with a
+// note and without an error.
 func TestAllReduceSkips(t *testing.T) {
 	config, err := ccl.Parse("my.yaml", []byte("algorithms:\n  ring_16: {world_size: 16}\n  chain_2: {algorithm: chain, world_size: 2}\n"))
 	if err != nil {

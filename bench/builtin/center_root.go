@@ -95,8 +95,8 @@ func (a arrangement) size() string {
 
 func (a arrangement) sips() int { return a.w * a.h }
 
-// arrange returns a system whose SIPs are connected as a says and have 4×4 cubes each. All
-// other numbers are those of g. If g already is such a system, arrange returns g.
+// arrange returns a copy of system g whose SIPs have arrangement a and 4×4 cubes each. If g
+// already is such a system, arrange returns g itself.
 func arrange(g *topology.Graph, a arrangement) (*topology.Graph, error) {
 	spec := *g.Spec()
 	sips, cubes := &spec.System.SIPs, &spec.SIP.CubeMesh

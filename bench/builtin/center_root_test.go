@@ -14,8 +14,9 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// TestCenterRootRows checks that the rows match the reference, that more elements take
-// longer, that slots in TCM are the fastest, and that no latency is below the bound.
+// TestCenterRootRows checks that rows contain the published reference times, that more
+// elements take longer, that slots in TCM are the fastest, and that no latency is below the
+// bound.
 func TestCenterRootRows(t *testing.T) {
 	rows := rowsOf(execute(t, "center_root_buffers", bench.Options{Options: torch.Options{NoData: true}}))
 	if len(rows) != 12 {
@@ -46,7 +47,8 @@ func TestCenterRootRows(t *testing.T) {
 	}
 }
 
-// newTorusSystem returns the system that the bench derives from the default system.
+// newTorusSystem returns the 3×2 torus that the bench derives from the default system, with
+// the settings in sets changed.
 func newTorusSystem(t *testing.T, sets ...string) *topology.Graph {
 	t.Helper()
 	spec, err := topology.Load(t.Context(), "torus2x3", append(sets, "system.sips.w=3", "system.sips.h=2")...)
@@ -60,8 +62,8 @@ func newTorusSystem(t *testing.T, sets ...string) *topology.Graph {
 	return g
 }
 
-// TestCenterRootSystem checks that a torus is used unchanged, that a torus is derived from
-// another system, and that both give the same rows.
+// TestCenterRootSystem checks that the bench uses a given 3×2 torus unchanged and derives
+// such a torus from any other system. Both must give the same rows.
 func TestCenterRootSystem(t *testing.T) {
 	torus := newTorusSystem(t)
 	if g, err := arrange(torus, torus3x2); g != torus || err != nil {
@@ -119,8 +121,9 @@ func TestAddendsAreExact(t *testing.T) {
 	}
 }
 
-// TestCenterRootDoc runs the table of docs/use/algorithms.md that shows the effect of a
-// --set: microseconds with 128 and with 32768 elements.
+// TestCenterRootDoc checks the table of docs/use/algorithms.md that shows the effect of
+// settings on latencies with 128 and with 32768 elements. It measures each row of the table
+// again.
 func TestCenterRootDoc(t *testing.T) {
 	text, err := os.ReadFile("../../docs/use/algorithms.md")
 	if err != nil {
@@ -143,8 +146,8 @@ func TestCenterRootDoc(t *testing.T) {
 	}
 }
 
-// centerRootLine returns the cells of the table after a name. The name has a --set in each
-// pair of backquotes.
+// centerRootLine measures the latencies of a row of the table in docs/use/algorithms.md and
+// returns its cells. name is the first cell of the row: each setting is in backquotes.
 func centerRootLine(t *testing.T, name string) string {
 	t.Helper()
 	var sets, cclSets []string

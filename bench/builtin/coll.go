@@ -53,7 +53,8 @@ settings of the machine.`,
 	})
 }
 
-// collRow is the row of one algorithm. It has no columns that compare algorithms.
+// collRow is the result of one algorithm. It lacks the columns of kernbench coll that
+// compare algorithms.
 type collRow struct {
 	Collective string `json:"collective" table:",setting"`
 	collperf.Case
@@ -79,7 +80,8 @@ func runColl(b *bench.B) error {
 	return nil
 }
 
-// collOptions returns the options that the parameters choose.
+// collOptions converts the parameters of the bench to options of a measurement. param
+// returns the value of a parameter.
 func collOptions(param func(string) string, g *topology.Graph, config *ccl.Config) (o collperf.Options, err error) {
 	mistake := func(name, format string, args ...any) (collperf.Options, error) {
 		return o, &bench.ParamError{Name: name, Err: fmt.Errorf(format, args...)}

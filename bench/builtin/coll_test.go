@@ -13,7 +13,8 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// collParams returns the parameters of coll with some changes.
+// collParams returns the bench coll and the values of all its parameters: those in changes,
+// and the defaults of the others.
 func collParams(t *testing.T, changes map[string]string) (bench.Bench, map[string]string) {
 	t.Helper()
 	b, ok := bench.Find("coll")

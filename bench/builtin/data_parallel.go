@@ -40,7 +40,8 @@ const (
 	rate    = 0.5
 )
 
-// train runs one rank of the training.
+// train runs the training on one rank: in each step, it computes a gradient, averages the
+// gradient over all ranks and updates the weights.
 func train(r *torch.Rank) error {
 	r.SetDevice(r.Rank())
 	torch.OK(dist.InitProcessGroup(r, "ahbm"))
@@ -65,7 +66,7 @@ func gradient(t *tl.PE, grad, w, x tl.Ptr) {
 	t.Store(grad, t.Load(w, own, tl.F32).Sub(t.Load(x, own, tl.F32)))
 }
 
-// sgd moves w against the gradient.
+// sgd updates the weights: w -= rate × grad.
 func sgd(t *tl.PE, w, grad tl.Ptr, rate float64) {
 	own := tl.Shape{w.Dim(0)}
 	t.Store(w, t.Load(w, own, tl.F32).Sub(t.Load(grad, own, tl.F32).Mul(rate)))
@@ -84,7 +85,7 @@ func batch(rank, step, ranks int) []float32 {
 // target returns element i of the mean of all ranks' data in a step.
 func target(i, step int) int { return i%17 + 4*step }
 
-// trained computes the expected weights after all steps.
+// trained returns the expected weights after all steps of the training.
 func trained() []float32 {
 	w := make([]float32, weights)
 	for i := range w {

@@ -48,9 +48,9 @@ type qkvRow struct {
 	breakdown
 }
 
-// costGPT3QKV returns the sum of the costs of all systems. A system costs 1 for each SIP,
-// and 3 for loading 1536×4608 weights, in proportion to their number. Every 512 tokens
-// increase the cost of loading by half.
+// costGPT3QKV returns the cost of a run: the sum over the systems that --tp lists. A system
+// costs 1 for each SIP. Its weights cost 3 if there are 1536×4608 of them, and otherwise in
+// proportion to their number. Every 512 tokens increase the cost of the weights by half.
 func costGPT3QKV(params map[string]string, _ *topology.Graph) (cost float64) {
 	number := func(text string) float64 { n, _ := strconv.ParseFloat(text, 64); return n } // 0 if the parameter is invalid
 	weights := 8 / number(params["divide"])
@@ -107,7 +107,8 @@ func runGPT3QKV(b *bench.B) error {
 	return nil
 }
 
-// idealGEMM returns the time of a product on all MAC arrays of a device at full rate.
+// idealGEMM returns the time of an m×k by k×n product on all MAC arrays of a device at full
+// rate.
 func idealGEMM(r *torch.Rank, m, k, n int) torch.Time {
 	spec := r.Topology().Spec()
 	g := spec.PE.GEMM

@@ -31,11 +31,12 @@ type operands struct {
 	loadA, loadB bool
 }
 
-// operandVariants are the ways that benches compare.
+// operandVariants are the ways to give operands that benches compare.
 var operandVariants = []operands{{"ref_ref", false, false}, {"load_ref", true, false}, {"load_load", true, true}}
 
 // composite computes c = a × b with one composite command, for the PE's shards of a, b and
-// c.
+// c. loadA and loadB choose the operands that are loaded into TCM first instead of
+// streamed.
 func composite(t *tl.PE, a, b, c tl.Ptr, loadA, loadB bool) {
 	m, k, n := c.Dim(0), a.Dim(1), c.Dim(1)
 	if m*n == 0 {
@@ -69,7 +70,8 @@ func runMatmulComposite(on *bench.B) error {
 	return nil
 }
 
-// runVariant runs the product with operands given as v says, and reports a row and a check.
+// runVariant runs the product with the operands loaded or streamed as v says. It adds a row
+// and a check to the result.
 func runVariant(on *bench.B, v operands) {
 	const m, k, n = 32, 3072, 32
 	x, y := values(m*k, 7), values(k*n, 11)
@@ -88,8 +90,8 @@ func runVariant(on *bench.B, v operands) {
 	free(a, b, c)
 }
 
-// share returns part divided by whole, or nil if whole is 0, as on a system that takes no
-// time.
+// share returns part divided by whole. It returns nil if whole is 0, which happens on a
+// system that takes no time.
 func share(part, whole torch.Time) *float64 {
 	if whole == 0 {
 		return nil

@@ -137,7 +137,7 @@ func (m *cclMilestone) Points() []cclPoint { return m.points }
 // which move in chunks.
 func (m *cclMilestone) Cost(p cclPoint) float64 { return float64(2048 + p.Elems) }
 
-// Measure runs a point on a new machine.
+// Measure runs the all-reduce of a point on a new machine and returns its row.
 func (m *cclMilestone) Measure(e *bench.E, p cclPoint) (row cclRow, err error) {
 	g := m.systems[p.at]
 	on := torch.Must(e.Machine(g))
@@ -170,7 +170,7 @@ type cclResult struct {
 	cclRow
 }
 
-// Report checks the points and writes tables, figures and the page.
+// Report checks the results of all points and writes tables, figures and the page.
 func (m *cclMilestone) Report(e *bench.E, points []cclPoint, rows []cclRow) error {
 	var found cclResults
 	for i, p := range points {
@@ -193,12 +193,13 @@ func (m *cclMilestone) Report(e *bench.E, points []cclPoint, rows []cclRow) erro
 	return m.writePage(e, found)
 }
 
-// summaryTable returns the points of the latency sweep.
+// summaryTable returns the rows of table t that belong to the latency sweep.
 func summaryTable(t *table.Table) *table.Table {
 	return t.Where("sweep", latencySweep).Select("algorithm", "sip_topology", "n_sips", "n_elem", "bytes_per_pe", "bytes_per_sip", "latency_ns", "bound_ns", "wrong")
 }
 
-// bufferTable returns the points of the sweep over memories of the queue slots.
+// bufferTable returns the rows of table t that belong to the sweep over memories of the
+// queue slots.
 func bufferTable(t *table.Table) *table.Table {
 	return t.Where("sweep", bufferSweep).Select("buffer_kind", "n_elem", "bytes_per_pe", "latency_ns", "bound_ns", "wrong")
 }
@@ -206,8 +207,8 @@ func bufferTable(t *table.Table) *table.Table {
 // cclResults are the results of all points, in the order of the points.
 type cclResults []cclResult
 
-// timeless reports whether a latency or a bound is 0, as on a system whose links take no
-// time. Such a time has no ratio and no place on a logarithmic axis.
+// timeless reports whether any latency or bound is 0, as on a system whose links take no
+// time. Results with a time of 0 have no ratios, and cannot be drawn on a logarithmic axis.
 func (s cclResults) timeless() bool {
 	return slices.ContainsFunc(s, func(p cclResult) bool { return min(p.Latency, p.Bound) <= 0 })
 }
@@ -225,7 +226,7 @@ func (s cclResults) metrics() cclMetrics {
 	return m
 }
 
-// overBound returns the latency divided by the bound.
+// overBound returns the latency of the point divided by its lower bound.
 func (p *cclResult) overBound() float64 { return float64(p.Latency) / float64(p.Bound) }
 
 // series returns the results of a sweep, grouped into series that differ only in the number
@@ -243,12 +244,13 @@ func (s cclResults) series(sweep string) (list [][]cclResult) {
 	return list
 }
 
-// name returns the name of the series that the point belongs to.
+// name returns the name of the point's series: the settings other than the number of
+// elements.
 func (p *cclPoint) name() string {
 	return fmt.Sprintf("%s on %v, slots in %s", p.Sweep, p.at, p.Kind)
 }
 
-// checks returns the checks of all points: every value is right, no latency is below its
+// checks returns checks of three conditions: every value is right, no latency is below its
 // bound, and latency does not fall as the number of elements grows.
 func (s cclResults) checks() (list []torch.Check) {
 	for _, p := range s {
@@ -266,8 +268,8 @@ func (s cclResults) checks() (list []torch.Check) {
 	return list
 }
 
-// checkSeries checks that no point of a series is faster than its bound, and that more
-// elements never take less time.
+// checkSeries returns two checks of a series. above fails if a point is faster than its
+// bound. rises fails if more elements take less time.
 func checkSeries(s []cclResult) (above, rises torch.Check) {
 	above.Name, rises.Name = s[0].name()+": latency_ns is at least bound_ns", s[0].name()+": latency_ns rises with n_elem"
 	for i, p := range s {

@@ -12,7 +12,7 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// writePage writes the figures, and report.html with all figures.
+// writePage writes the figures as files, and the page report.html that shows all figures.
 func (m *cclMilestone) writePage(e *bench.E, found cclResults) error {
 	p := e.Page("Milestone 1H: collectives",
 		"All-reduce by center_root over 6 SIPs of 4×4 cubes, simulated: f16 tensors that have an addend on the first PE of each cube, "+
@@ -72,12 +72,15 @@ func fsimSection(p *bench.Page, systems [][]cclResult) {
 	torch.OK(p.Figure("fsim", "Latency of the model over sizes with its bounds, and the time of FSIM, whose workload is not known.", pageFigure{f}))
 }
 
-// describeFSIM returns what is known and what is not known about the external result.
+// describeFSIM returns text about the external result r: what is known about it and what is
+// not.
 func describeFSIM(r *compare.Reference) string {
 	return strings.Join(r.About, "; ") + ". Not known: " + strings.Join(r.Unknown, "; ") + "."
 }
 
-// latencyText returns a paragraph for each system.
+// latencyText returns a paragraph for each system. The paragraph compares the latencies of
+// the smallest and the largest size with their bounds. A last paragraph names systems with
+// equal latencies.
 func latencyText(systems [][]cclResult) string {
 	var paragraphs []string
 	for _, s := range systems {
@@ -91,8 +94,9 @@ func latencyText(systems [][]cclResult) string {
 	return strings.Join(paragraphs, "\n\n")
 }
 
-// sameText names the systems that take the same time, and up to which size. Their lines in
-// the figure cover each other.
+// sameText returns a sentence for each pair of systems whose latencies are equal for the
+// smallest sizes. The sentence says up to which size they are equal. In the figure, the
+// lines of the two systems cover each other there.
 func sameText(systems [][]cclResult) string {
 	var sentences []string
 	for i, a := range systems {
@@ -109,7 +113,8 @@ func sameText(systems [][]cclResult) string {
 	return strings.Join(sentences, " ")
 }
 
-// bufferText compares the latency of each memory with the latency of the first memory.
+// bufferText returns text that compares the latency with queue slots in each memory with
+// the latency with slots in the first memory.
 func bufferText(kinds [][]cclResult) string {
 	var sentences []string
 	for _, s := range kinds[1:] {
@@ -127,7 +132,8 @@ func bufferText(kinds [][]cclResult) string {
 // cclSubtitle describes what all points have in common.
 const cclSubtitle = "all_reduce of f16, an addend on the first PE of each of 96 cubes"
 
-// latencyFigure draws the latencies of some systems by size, and their bounds.
+// latencyFigure draws the latencies of the given systems over the size, together with their
+// bounds.
 func latencyFigure(title string, systems ...[]cclResult) draw.Lines {
 	f := draw.Lines{
 		Title: title, Subtitle: fmt.Sprintf("%s, queue slots in %s", cclSubtitle, memoryName(systems[0][0].Kind)),
@@ -151,7 +157,7 @@ func latencyFigure(title string, systems ...[]cclResult) draw.Lines {
 	return f
 }
 
-// bufferFigure draws the latencies by size and memory of the queue slots.
+// bufferFigure draws the latencies as bars, by size and by memory of the queue slots.
 func bufferFigure(kinds [][]cclResult) draw.Bars {
 	f := draw.Bars{
 		Title:    fmt.Sprintf("center_root all-reduce on a %v, by memory of the queue slots", kinds[0][0].at),

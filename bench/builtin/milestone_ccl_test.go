@@ -50,7 +50,8 @@ func readFolder(t *testing.T, dir string) map[string]string {
 	return files
 }
 
-// TestMilestoneCCLFew runs the smallest sizes with values, and compares the tables.
+// TestMilestoneCCLFew runs the smallest sizes with values. It checks the values, the names
+// of the files, and the content of both CSV files.
 func TestMilestoneCCLFew(t *testing.T) {
 	dir := t.TempDir()
 	r := execute(t, milestoneCCL, bench.Options{Params: quickParams[milestoneCCL], Folder: dir})
@@ -236,7 +237,7 @@ func TestMilestoneCCLTimeless(t *testing.T) {
 	}
 }
 
-// TestMilestoneCCLMisuse checks that wrong options are an error before the run begins.
+// TestMilestoneCCLMisuse checks that wrong options return an error before the run begins.
 func TestMilestoneCCLMisuse(t *testing.T) {
 	b, _ := bench.Find(milestoneCCL)
 	for _, test := range []struct {
@@ -250,7 +251,8 @@ func TestMilestoneCCLMisuse(t *testing.T) {
 	}
 }
 
-// BenchmarkMilestoneCCL measures all 48 points with values, and writing their files.
+// BenchmarkMilestoneCCL measures the time of a whole run: all 48 points with values, and
+// writing the files.
 func BenchmarkMilestoneCCL(b *testing.B) {
 	program, _ := bench.Find(milestoneCCL)
 	dir := b.TempDir()

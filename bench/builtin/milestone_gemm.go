@@ -80,7 +80,7 @@ type gemmResult struct {
 	gemmRow
 }
 
-// newGemmMilestone returns the sweeps over the sizes that the parameter names.
+// newGemmMilestone returns a milestone with the sweeps that the parameter sizes selects.
 func newGemmMilestone(e *bench.E) (*gemmMilestone, error) {
 	return newGemmSweeps(e.Topology.Spec(), gemmGrids[e.Param("sizes")]), nil
 }
@@ -108,14 +108,15 @@ func (m *gemmMilestone) Cost(p gemmPoint) float64 {
 	return 1e6 + float64(p.M)*float64(p.K)*float64(p.N)
 }
 
-// Measure runs a point on a new machine.
+// Measure runs the product of a point on a new machine. It returns one row, or none if the
+// operands do not fit into TCM.
 func (m *gemmMilestone) Measure(e *bench.E, p gemmPoint) ([]gemmRow, error) {
 	on := torch.Must(e.Machine(e.Topology))
 	defer on.Close()
 	return p.run(on.Main(), &m.references), nil
 }
 
-// Report checks the points and writes tables, figures and the page.
+// Report checks the results of all points and writes tables, figures and the page.
 func (m *gemmMilestone) Report(e *bench.E, points []gemmPoint, rows [][]gemmRow) error {
 	m.addResults(points, rows)
 	if !m.sweeps[0].roofline.finite() {
@@ -139,7 +140,8 @@ func (m *gemmMilestone) Report(e *bench.E, points []gemmPoint, rows [][]gemmRow)
 		e.WriteTable("gemm.csv", e.Table().Where("sweep", "pe")), e.WriteTable("device.csv", e.Table().Where("sweep", "device")), m.writePage(e))
 }
 
-// addResults adds the results of points to their sweeps. A point has one row or none.
+// addResults appends the row of each point to the sweep of the point. If a point has no
+// row, addResults counts it as too large.
 func (m *gemmMilestone) addResults(points []gemmPoint, rows [][]gemmRow) {
 	for i, p := range points {
 		s := &m.sweeps[slices.IndexFunc(m.sweeps, func(s gemmSweep) bool { return s.name == p.Sweep })]
@@ -161,8 +163,8 @@ func (s *gemmSweep) row(o operands, d topology.Dims3) *gemmResult {
 	return &s.rows[i]
 }
 
-// checks returns a check of each point, if values are computed, and the checks of the
-// sweeps.
+// checks returns a check of the values of each point, if values are computed. For each
+// sweep, it also returns a check that no time is below the roofline.
 func (m *gemmMilestone) checks(values bool) (list torch.Checks) {
 	for _, s := range m.sweeps {
 		for _, r := range s.rows {
@@ -175,7 +177,8 @@ func (m *gemmMilestone) checks(values bool) (list torch.Checks) {
 	return list
 }
 
-// metrics returns the best values of each sweep.
+// metrics returns, for each sweep, the number of rows, the highest rate and the highest
+// share of the roofline.
 func (m *gemmMilestone) metrics() (all gemmMetrics) {
 	for _, s := range m.sweeps {
 		var gflops, share float64

@@ -43,7 +43,8 @@ func (s *gemmSweep) figures() []namedFigure {
 	return append(list, namedFigure{"stages", "How much of the time each stage works. Stages overlap: a bar above 100 % is more than one at work at a time.", s.drawStages()})
 }
 
-// drawRoofline draws operations per second over operations per byte.
+// drawRoofline draws a roofline chart: operations per second of each product over its
+// operations per byte, below the ceilings of the system.
 func (s *gemmSweep) drawRoofline() draw.Figure {
 	r := s.roofline
 	low, high := math.Inf(1), r.ridge()*2
@@ -73,7 +74,8 @@ func (s *gemmSweep) drawRoofline() draw.Figure {
 	return f
 }
 
-// drawTimes draws times along the curve of the grid.
+// drawTimes draws the simulated time and the lower bound of products over m, a line for
+// each variant. The curve of the grid gives the other sizes.
 func (s *gemmSweep) drawTimes() draw.Figure {
 	f := draw.Lines{
 		Title:    fmt.Sprintf("Time of matrix products on %s", s.title),
@@ -129,7 +131,8 @@ func (s *gemmSweep) drawUtilization(o operands) draw.Figure {
 	return f
 }
 
-// drawStages draws the share of the time that each stage of some products is busy.
+// drawStages draws, for a few sizes and all variants, the share of a product's time in
+// which each stage is busy.
 func (s *gemmSweep) drawStages() draw.Figure {
 	f := draw.Bars{
 		Title:    fmt.Sprintf("Stages of matrix products on %s", s.title),
@@ -172,7 +175,7 @@ type roofline struct {
 	port     float64 // bytes per second in each direction: the slower of slice link and DMA port
 }
 
-// newRoofline returns the roofline of a number of PEs.
+// newRoofline returns the roofline of the given number of PEs.
 func newRoofline(s *topology.Spec, pes int) roofline {
 	g, hbm := s.PE.GEMM, s.Cube.HBM
 	r := roofline{
@@ -199,14 +202,16 @@ func perSecond(bw topology.BytesPerSec) float64 {
 	return float64(bw)
 }
 
-// bandwidth returns the memory ceiling: the most bytes per second that can move, in any mix
-// of directions.
+// bandwidth returns the memory ceiling: the maximum number of bytes per second that can
+// move, for the best mix of reads and writes.
 func (r roofline) bandwidth() float64 { return min(r.channels, 2*r.port) }
 
-// finite reports whether there are ceilings to draw.
+// finite reports whether both the peak rate and the bandwidth are finite, so that a
+// roofline can be drawn.
 func (r roofline) finite() bool { return !math.IsInf(r.flops, 1) && !math.IsInf(r.bandwidth(), 1) }
 
-// ridge returns the number of operations per byte from which arithmetic is the limit.
+// ridge returns the number of operations per byte above which arithmetic, and not memory,
+// is the limit.
 func (r roofline) ridge() float64 { return r.flops / r.bandwidth() }
 
 // minTime returns a lower bound on the time of a product: the time of its operations on the
@@ -234,7 +239,8 @@ func (r roofline) formula() string {
 // link of 10 TB/s.
 const rounding = 1e-4
 
-// checkAboveRoofline checks that no simulated time is below its lower bound.
+// checkAboveRoofline returns a check that fails if a simulated time is below its lower
+// bound.
 func checkAboveRoofline(rows []gemmResult) torch.Check {
 	check := torch.Check{Name: "no time below the roofline"}
 	for _, r := range rows {
@@ -245,9 +251,9 @@ func checkAboveRoofline(rows []gemmResult) torch.Check {
 	return check
 }
 
-// traffic returns the bytes that a PE moves between HBM and TCM for its part of a product.
-// A loaded operand is read once. Of a streamed operand, every tile of the result reads its
-// rows or columns again.
+// traffic returns the bytes that a PE reads from HBM and writes to HBM for its part of a
+// product. A loaded operand is read once. A streamed operand is read again for every tile
+// of the result that needs its rows or columns.
 func traffic(tile topology.Dims3, o operands, part topology.Dims3) (read, written topology.Bytes) {
 	elem := topology.Bytes(torch.F16.Size())
 	a := elem * topology.Bytes(part.M) * topology.Bytes(part.K)

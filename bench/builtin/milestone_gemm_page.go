@@ -12,7 +12,7 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// writePage writes the figures, and report.html with all figures.
+// writePage writes the figures as files, and the page report.html that shows all figures.
 func (m *gemmMilestone) writePage(e *bench.E) error {
 	p := e.Page("Matrix products and the roofline",
 		"Products of f16, M × K by K × N, as composite commands on one PE and on a device. "+
@@ -56,7 +56,8 @@ func (s *gemmSweep) text(spec *topology.Spec) string {
 	}, "\n\n")
 }
 
-// tileCycles returns the number of cycles of a tile, without filling the array.
+// tileCycles returns the number of cycles that the MAC array takes for a tile, without the
+// cycles to fill the array.
 func tileCycles(g topology.GEMM) int {
 	return tl.CDiv(g.Tile.M, g.Array.M) * tl.CDiv(g.Tile.K, g.Array.K) * tl.CDiv(g.Tile.N, g.Array.N)
 }
@@ -73,7 +74,8 @@ type gemmSummary struct {
 	Utilization float64 `json:"utilization" table:"%,higher,GEMM utilization"`
 }
 
-// summary returns a line for each variant of a sweep that has products.
+// summary returns a table with a row for each variant that has results: their number, the
+// best result and the averages.
 func (s *gemmSweep) summary() *table.Table {
 	var lines []gemmSummary
 	for _, o := range operandVariants {
@@ -100,7 +102,7 @@ func (s *gemmSweep) summary() *table.Table {
 	return torch.Must(table.From(lines))
 }
 
-// curveTable returns the rows on the curve of times.
+// curveTable returns a table of the products that drawTimes draws.
 func (s *gemmSweep) curveTable() *table.Table {
 	var rows []gemmResult
 	for _, o := range operandVariants {

@@ -46,8 +46,8 @@ func (p gemmPoint) placements() (a, b, c torch.DPPolicy) {
 	return a, b, c
 }
 
-// run computes the product on a machine and returns a row. It returns no row if the
-// operands to load do not fit into TCM.
+// run computes the product on a machine and returns one row. It returns no row if the
+// operands to load do not fit into TCM. want holds the expected products.
 func (p gemmPoint) run(r *torch.Rank, want *gemmReferences) []gemmRow {
 	onA, onB, onC := p.placements()
 	x, y := values(p.M*p.K, 7), values(p.K*p.N, 11)
@@ -99,7 +99,8 @@ type gemmRow struct {
 	Races    []string   `json:"races,omitempty"`
 }
 
-// measure returns the row of a product that has run. parts are the shards of the result.
+// measure returns the row of a product that launch l has computed. parts are the shards of
+// the result.
 func (p gemmPoint) measure(r *torch.Rank, l *torch.Launched, parts []torch.Shard) gemmRow {
 	spec := r.Topology().Spec()
 	last := slices.Index(l.Exec(), l.Crit())
@@ -128,8 +129,8 @@ func (p gemmPoint) measure(r *torch.Rank, l *torch.Launched, parts []torch.Shard
 }
 
 // window returns the time from the start of the first composite command to the end of the
-// last, and the number of their tile products. Both are nil if there are no commands, as
-// without an op log.
+// last, and the total number of tile products of all commands. Both are nil if there are no
+// commands, which is the case without an op log.
 func window(all []torch.Composite) (took *torch.Time, tiles *int) {
 	if len(all) == 0 {
 		return nil, nil
@@ -142,7 +143,7 @@ func window(all []torch.Composite) (took *torch.Time, tiles *int) {
 	return new(end - first), &count
 }
 
-// roundTo rounds a number to some digits after the decimal point.
+// roundTo rounds x to the given number of digits after the decimal point.
 func roundTo(x float64, digits int) float64 {
 	scale := math.Pow10(digits)
 	return math.Round(x*scale) / scale
@@ -152,7 +153,8 @@ func roundTo(x float64, digits int) float64 {
 // shared by all points, which run in parallel.
 type gemmReferences struct{ products sync.Map }
 
-// product returns a × b. The operands of the same sizes are always the same.
+// product returns a × b for sizes d. It computes the product once for each d, because all
+// points of the same sizes have the same operands.
 func (r *gemmReferences) product(d topology.Dims3, a, b []float32) []float32 {
 	product, _ := r.products.LoadOrStore(d, sync.OnceValue(func() []float32 { return matmul(a, b, d.M, d.K, d.N) }))
 	return product.(func() []float32)()

@@ -34,10 +34,10 @@ func findGemmRow(t *testing.T, rows []table.Record, p gemmPoint) table.Record {
 	return rows[i]
 }
 
-// TestGemmRows checks that the busy times of engines match closed forms. It checks that
-// roofline_ns is the longer of two times computed by hand: operations at 8192 per ns, and
-// bytes at 256 per ns, on each PE. It also checks for every product that these bytes are
-// the bytes that passed the DMA.
+// TestGemmRows checks that the busy times of engines equal closed forms. It checks that
+// roofline_ns is the longer of two times on each PE: operations at 8192 per ns, and bytes
+// at 256 per ns. It also checks that the number of bytes equals the bytes that passed the
+// DMA.
 func TestGemmRows(t *testing.T) {
 	const ns torch.Time = 1e6 // fs
 	rows := rowsOf(runGemm(t, bench.Options{}))
@@ -88,8 +88,8 @@ func TestGemmRows(t *testing.T) {
 	}
 }
 
-// TestGemmDeviceIsItsParts checks that a device takes as long as one of its PEs with its
-// part, because the PEs share nothing.
+// TestGemmDeviceIsItsParts checks that a product on a device takes as long as one PE takes
+// for its part of the product, because the PEs share nothing.
 func TestGemmDeviceIsItsParts(t *testing.T) {
 	for _, o := range operandVariants {
 		device, one := newGemmPoint("device", o, 1024, 128, 512), newGemmPoint("pe", o, 64, 128, 64)
@@ -142,8 +142,9 @@ func TestGemmTooLarge(t *testing.T) {
 	}
 }
 
-// TestGemmBest checks that the best values of a sweep are the largest values of their
-// columns, even from different rows, and that only elements of products count as compared.
+// TestGemmBest checks that each metric is the largest value of its column, even if the
+// largest values of two columns are in different rows. It also checks that the verdict
+// counts only the elements of products as compared.
 func TestGemmBest(t *testing.T) {
 	m := gemmMilestone{system: compilePreset(t, "default").Spec(), sweeps: []gemmSweep{{gemmGrid: gemmGrid{name: "pe"}, rows: []gemmResult{
 		{gemmRow: gemmRow{Crit: 10, Roofline: 9, GFlops: 100, Share: 0.9301, Checked: 6}}, {gemmRow: gemmRow{Crit: 10, Roofline: 6, GFlops: 200, Share: 0.6136, Checked: 8}},
@@ -187,8 +188,8 @@ func TestGemmVerdict(t *testing.T) {
 	}
 }
 
-// TestGemmRoofline checks the ceilings of the default PE, of a PE whose channels are faster
-// than its port, and of other PEs.
+// TestGemmRoofline checks the ceilings and the lower bound of one and of many PEs of the
+// default system, and of PEs with faster channels, a slower DMA or a faster clock.
 func TestGemmRoofline(t *testing.T) {
 	for _, tt := range []struct {
 		sets          []string
@@ -226,7 +227,7 @@ func TestGemmWithoutTime(t *testing.T) {
 	}
 }
 
-// TestMatmul checks that the reference is the sum in ascending k, to the last bit.
+// TestMatmul checks that matmul returns the same bits as a plain sum in ascending k.
 func TestMatmul(t *testing.T) {
 	plain := func(a, b []float32, m, k, n int) []float32 {
 		c := make([]float32, m*n)

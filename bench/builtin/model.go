@@ -41,7 +41,8 @@ func (a *activations) base() *activations { return a }
 
 func (a *activations) reportEnd(*bench.B, variant, torch.Time) {}
 
-// newActivations returns the activations that the parameters choose, without values.
+// newActivations returns the input of a model with the sizes that the parameters choose.
+// The values are not computed yet.
 func newActivations(b *bench.B, hidden int) activations {
 	return activations{
 		tokens: torch.Must(countParam(b, "tokens", maxSize)), hidden: hidden, dtype: dtypeOf(b), placement: weightPlacement(b),
@@ -116,8 +117,8 @@ func runModel(b *bench.B, m model) error {
 	return nil
 }
 
-// run runs one variant of a model and checks its result against want. whole is set if the
-// bench has no other variant.
+// run runs one variant of a model and checks that its result equals want within the
+// tolerance. whole is set if the bench has no other variant.
 func (w variant) run(b *bench.B, m model, whole bool, want *dense.Matrix) error {
 	results := make([]*torch.Array, w.ranks)
 	a := m.base()
@@ -171,7 +172,8 @@ exposed_comm_ns the time in which messages moved or the PE waited for them, and
 idle_ns the remainder; the four add up to total_ns. overlapped_memory_ns and
 overlapped_comm_ns are the parts of compute_ns in which data or messages moved.`
 
-// breakdown has the columns of a row that show how time divides.
+// breakdown has the columns of a row for a time and its parts: compute, exposed and idle
+// time.
 type breakdown struct {
 	Total            torch.Time `json:"total_ns" table:"ns,lower"`
 	Compute          torch.Time `json:"compute_ns" table:"ns,lower"`

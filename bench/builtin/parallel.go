@@ -27,7 +27,7 @@ var (
 	placementParam = bench.Param{Name: "placement", Usage: "divide weights over the cubes of a device, or copy them to each cube, which has its own tokens", Values: []string{"columns", "tokens"}}
 )
 
-// withDefault returns a parameter with another default.
+// withDefault returns a copy of parameter p with value as its default.
 func withDefault(p bench.Param, value string) bench.Param {
 	p.Default = value
 	return p
@@ -46,7 +46,7 @@ func countsParam(b *bench.B, name string, most int) (list []int, err error) {
 	return list, nil
 }
 
-// dtypeOf returns the dtype that the parameter dtype names.
+// dtypeOf returns the dtype that the value of the parameter dtype names.
 func dtypeOf(b *bench.B) torch.DType { return exactTypes[b.Param("dtype")].dtype }
 
 // checkDivides returns an error if n is not divisible by each number of ranks.
@@ -81,8 +81,8 @@ func checkAffordable(r *torch.Rank, products, elements float64) error {
 	return r.Reserve("inputs and reference", uint64(bytesPerElement*elements))
 }
 
-// groupOptions returns the options of the process group: the algorithm that the parameter
-// names.
+// groupOptions returns the options of the process group. They select the algorithm that the
+// parameter algo names.
 func groupOptions(b *bench.B) ([]dist.GroupOption, error) {
 	name := b.Param("algo")
 	if name == ccl.File {
@@ -94,13 +94,13 @@ func groupOptions(b *bench.B) ([]dist.GroupOption, error) {
 	return []dist.GroupOption{dist.Algorithm(name)}, nil
 }
 
-// sequenceModes returns whether to run without and with sequence parallelism, as the
-// parameter says.
+// sequenceModes returns the modes to run, as the parameter sequence-parallel says: false
+// for without, true for with sequence parallelism.
 func sequenceModes(b *bench.B) []bool {
 	return map[string][]bool{"off": {false}, "on": {true}, "both": {false, true}}[b.Param("sequence-parallel")]
 }
 
-// weightPlacement returns the placement of the weights that the parameter names.
+// weightPlacement returns the placement of the weights that the parameter placement names.
 func weightPlacement(b *bench.B) torch.DPPolicy {
 	return map[string]torch.DPPolicy{"columns": tp.Spread, "tokens": tp.ByTokens}[b.Param("placement")]
 }
@@ -144,7 +144,7 @@ func runOnRanks(b *bench.B, g *topology.Graph, whole bool, options []dist.GroupO
 	return b.Machine(g, run)
 }
 
-// checkSameBits adds a check that all ranks have the same bits.
+// checkSameBits adds a check that the arrays of all ranks have the same bits.
 func checkSameBits(b *bench.B, name string, ranks []*torch.Array) {
 	check := torch.Check{Name: name}
 	for rank, a := range ranks {

@@ -13,8 +13,8 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// smallSystem returns a system with 2 × 2 cubes per device and otherwise the PEs of the
-// default, changed by sets.
+// smallSystem returns a system with 2 × 2 cubes per device and the PEs of the default
+// system. sets holds further settings to change.
 func smallSystem(t *testing.T, sets ...string) *topology.Graph {
 	t.Helper()
 	spec, err := topology.Load(t.Context(), "ring6", append([]string{"sip.cube_mesh.w=2", "sip.cube_mesh.h=2"}, sets...)...)
@@ -44,9 +44,9 @@ func checkTimesAddUp(t *testing.T, name string, rows []table.Record) {
 	}
 }
 
-// TestScaling checks that each doubling of the ranks halves the time of the GEMM engines,
-// with parts that fill the MAC arrays. It also checks that the share of communication rises
-// and that the times of every row add up.
+// TestScaling checks that each doubling of the ranks halves the busy time of the GEMM
+// engines, as long as the part of a rank fills the MAC arrays. It also checks that the
+// share of communication rises and that the times of every row add up.
 func TestScaling(t *testing.T) {
 	params := map[string]string{"tp": "1,2,4,8", "tokens": "128", "hidden": "512", "ffn": "2048", "overlap": "1"}
 	rows := rowsOf(execute(t, "tp_mlp", bench.Options{Params: params, Options: torch.Options{Topology: smallSystem(t), NoData: true}}))
@@ -81,9 +81,9 @@ func TestOverlapPays(t *testing.T) {
 	}
 }
 
-// TestBlockSteps checks that the steps of a block add up to the row all, and with the rows
-// before and after to the makespan. The makespan of the bench must be the longest of its
-// machines.
+// TestBlockSteps checks that the times of a block's steps add up to the row "all". With the
+// rows "before" and "after", they must add up to the makespan. The makespan of the bench
+// must be the longest makespan of its machines.
 func TestBlockSteps(t *testing.T) {
 	params := map[string]string{"tp": "2,8", "tokens": "16", "sequence-parallel": "both", "overlap": "1,2"}
 	r := execute(t, "transformer_block", bench.Options{Params: params, Options: torch.Options{Topology: smallSystem(t), NoData: true}})
@@ -121,7 +121,9 @@ func TestBlockSteps(t *testing.T) {
 	}
 }
 
-// TestParallelValues checks values and races with every placement, dtype and way to reduce.
+// TestParallelValues runs the tensor-parallel benches with several placements and dtypes,
+// with and without sequence parallelism and overlap. It checks that values are right and
+// that there are no races.
 func TestParallelValues(t *testing.T) {
 	g := smallSystem(t, "sip.cube_mesh.h=1", "cube.pe_layout.pe_per_corner=1")
 	for _, way := range []struct{ placement, dtype string }{{"columns", "bf16"}, {"columns", "f32"}, {"tokens", "f16"}, {"tokens", "f32"}} {

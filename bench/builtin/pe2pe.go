@@ -43,8 +43,8 @@ func pingPongQueue(t *tl.PE, x tl.Ptr, n, rounds int) {
 	t.Store(x, tile)
 }
 
-// pingPongPut sends a tile to and fro like pingPongQueue, but through the memory of the
-// receiver.
+// pingPongPut does the same as pingPongQueue, but writes the tile directly into the memory
+// of the receiver.
 func pingPongPut(t *tl.PE, x tl.Ptr, n, rounds int) {
 	tile, peer := tl.Tile{}, 1-t.Rank()
 	if t.Rank() == 0 {
@@ -106,7 +106,9 @@ type farPeer struct {
 	pe, hops int
 }
 
-// findPeers returns PEs at increasing distances from PE 0, as far as the system has them.
+// findPeers returns PEs at increasing distances from PE 0: in the same cube, in the next
+// cube and in the next SIP. It leaves out PEs that the system does not have or that PE 0
+// cannot reach.
 func findPeers(r *torch.Rank) (peers []farPeer) {
 	g := r.Topology()
 	last := g.Spec().PEsPerCube() - 1
@@ -133,7 +135,8 @@ func findPeers(r *torch.Rank) (peers []farPeer) {
 	return peers
 }
 
-// latency returns half of the second round trip between PE 0 and another PE.
+// latency returns half of the time of a round trip between PE 0 and PE to. It runs the
+// kernel with one and with two round trips, and takes the difference.
 func latency(r *torch.Rank, kernel any, kind topology.BufferKind, to, bytes int) torch.Time {
 	var took [2]torch.Time
 	n := bytes / torch.F16.Size()

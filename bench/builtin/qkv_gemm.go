@@ -20,7 +20,7 @@ copy of the weights in its own HBM, so that PEs share only the NoC of the cube.`
 }
 
 // project computes Q, K and V for the PE's rows of x. The rows are loaded once. The load of
-// a weight overlaps with the product before it. The last PE may have fewer rows.
+// each weight overlaps with the previous product. The last PE may have fewer rows.
 func project(t *tl.PE, x, wq, wk, wv, q, k, v tl.Ptr, tokens, in, out int) {
 	rows := tl.CDiv(tokens, t.NumRanks())
 	mine := tokens - rows*t.Rank()

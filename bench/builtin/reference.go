@@ -1,7 +1,7 @@
 package builtin
 
-// values returns n numbers between -1 and 1 that f16 represents exactly and that use all of
-// its 11 significant bits. Different steps give different numbers.
+// values returns n numbers between -1 and 1. f16 represents them exactly, and they use all
+// of its 11 significant bits. Different values of step give different numbers.
 func values(n, step int) []float32 {
 	x := make([]float32, n)
 	for i := range x {
@@ -13,8 +13,8 @@ func values(n, step int) []float32 {
 // valueAt returns element i of the result of values.
 func valueAt(i, step int) float64 { return float64(i*step%2039-1019) / 1024 }
 
-// matmul returns the product of a, m × k, and b, k × n. It adds like Dot: in f32, in
-// ascending k, with each product rounded before it is added.
+// matmul returns the product of a (m × k) and b (k × n). It sums in the same way as Dot of
+// the tile language: in f32, in ascending k, with each product rounded before it is added.
 func matmul(a, b []float32, m, k, n int) []float32 {
 	c := make([]float32, m*n)
 	for from := 0; from < k; from += blockRows { // blocks of rows of b that fit into the cache
@@ -28,8 +28,8 @@ func matmul(a, b []float32, m, k, n int) []float32 {
 
 const blockRows = 64
 
-// addProducts adds the rows of b, each times an element of x, to a row of the result. It
-// adds four rows of b at a time.
+// addProducts multiplies each row of b by the corresponding element of x, and adds the
+// products to a row of the result. It adds four rows of b at a time.
 func addProducts(row, x, b []float32) {
 	n := len(row)
 	for ; len(x) >= 4; x, b = x[4:], b[4*n:] {

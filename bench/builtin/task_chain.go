@@ -67,8 +67,8 @@ func runTaskChain(b *bench.B) error {
 	})
 }
 
-// taskCapacity returns the number of tasks outside of scopes that the storage of a runtime
-// holds.
+// taskCapacity returns how many tasks the storage of a runtime holds at most, if the tasks
+// are outside of scopes.
 func taskCapacity(c *task.Config, r task.Runtime) int {
 	switch r {
 	case task.HostBuildGraph:

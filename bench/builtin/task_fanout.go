@@ -28,12 +28,12 @@ tensormap_and_ringbuffer.`,
 // seed writes n elements: 0, 1, 2 ...
 func seed(t *tl.PE, x tl.Ptr, n int) { t.Store(x, t.Arange(n, tl.I32)) }
 
-// addNumber copies n elements and adds a number to each.
+// addNumber computes y = x + number for n elements.
 func addNumber(t *tl.PE, x, y tl.Ptr, n, number int) {
 	t.Store(y, t.Load(x, tl.Shape{1, n}, tl.I32).Add(number))
 }
 
-// addRows computes the sum of some rows of n elements.
+// addRows computes the sum of the given number of rows, of n elements each.
 func addRows(t *tl.PE, y, sum tl.Ptr, rows, n int) {
 	total := t.Load(y, tl.Shape{n}, tl.I32)
 	for row := 1; row < rows; row++ {

@@ -33,12 +33,13 @@ type taskMetrics struct {
 	Cores int `json:"compute_cores" table:",setting"`
 }
 
-// taskSizes returns the parameters count and tile.
+// taskSizes returns the values of the parameters count and tile: the number of tasks, at
+// most most, and the number of elements of a tile.
 func taskSizes(b *bench.B, most int) (tasks, elems int) {
 	return torch.Must(countParam(b, "count", most)), torch.Must(countParam(b, "tile", 1<<16))
 }
 
-// taskRow returns the row of a run in a bench without additional columns.
+// taskRow returns the row of a run, for benches whose rows have no columns of their own.
 func taskRow(r *task.Result) any { return chart.NewRow(r) }
 
 // runUnderEach runs a program under each runtime that the parameters choose. For each run,
@@ -97,8 +98,8 @@ func runUnderEach(b *bench.B, title string, run func(r task.Runtime) *task.Resul
 	return nil
 }
 
-// attempt calls a function and returns its panic, such as one of [torch.Must] or
-// [torch.OK], as an error. The caller can then add context to the error.
+// attempt calls f and returns its value. If f panics, for example in [torch.Must] or
+// [torch.OK], attempt returns the panic as an error, to which the caller can add context.
 func attempt[T any](f func() T) (value T, err error) {
 	defer func() {
 		if stopped := recover(); stopped != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// column returns the values of a column.
+// column returns the values of the result's column with a name.
 func column(t *testing.T, r *bench.Result, name string) (values []torch.Time) {
 	t.Helper()
 	for _, row := range rowsOf(r) {
@@ -80,8 +80,8 @@ func TestTaskFanOutSums(t *testing.T) {
 
 // TestTaskBenches checks what the benches demonstrate. Under host_build_graph, most of the
 // time is building. On a chain, tensormap_and_ringbuffer is faster than aicpu_build_graph,
-// because its orchestrator does not delay the reading of ends. Where tasks are short, the
-// orchestrator of tensormap_and_ringbuffer takes nearly all the time.
+// because its orchestrator does not delay the reading of completions. Where tasks are
+// short, the orchestrator of tensormap_and_ringbuffer takes nearly all the time.
 func TestTaskBenches(t *testing.T) {
 	makespan := map[string][]torch.Time{}
 	build := map[string][]torch.Time{}

@@ -47,7 +47,7 @@ type mlpRow struct {
 	breakdown
 }
 
-// mlp is the two layers that the parameters choose, with their weights.
+// mlp is an MLP of two layers with the sizes that the parameters choose, and its weights.
 type mlp struct {
 	activations
 	ffn            int
@@ -75,8 +75,8 @@ func (m *mlp) fill() {
 	m.w2, m.b2 = normalNumbers(m.ffn*m.hidden, 1/math.Sqrt(float64(m.ffn)), 4), normalNumbers(m.hidden, 1, 5)
 }
 
-// reference returns the dense result. It splits the second product into the partial sums of
-// the ranks.
+// reference computes the result of the MLP on one device. It computes the second product as
+// a sum of one partial product per rank.
 func (m *mlp) reference(ranks int) *dense.Matrix {
 	matrix := func(rows, cols int, data []float32) *dense.Matrix { return dense.New(rows, cols, data, m.dtype) }
 	h := dense.Add(dense.MatMul(matrix(m.tokens, m.hidden, m.x), matrix(m.hidden, m.ffn, m.w1), 1, torch.F32), matrix(1, m.ffn, m.b1), torch.F32).Round(m.dtype)

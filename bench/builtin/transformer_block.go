@@ -139,12 +139,13 @@ func (m *block) reportEnd(b *bench.B, w variant, makespan torch.Time) {
 	m.row(b, w, "makespan", m.elapsed.Add(after))
 }
 
-// row adds a row for a step.
+// row adds a row for a step of a block, with the time t of the step.
 func (*block) row(b *bench.B, w variant, step string, t torch.Breakdown) {
 	b.Row(blockRow{w.columns(), step, newBreakdown(t)})
 }
 
-// layers builds a rank's layers of the block and returns the forward pass.
+// layers builds the part of the block's layers that rank r computes. It returns the forward
+// pass.
 func (b *block) layers(r *torch.Rank, w variant) func(x *torch.Tensor) *torch.Tensor {
 	column := tp.Options{DType: b.dtype, Weight: &b.placement}
 	gated, row := column, column
@@ -187,7 +188,7 @@ func (b *block) layers(r *torch.Rank, w variant) func(x *torch.Tensor) *torch.Te
 	}
 }
 
-// newNorm returns a norm with its weights.
+// newNorm returns an RMS norm with its weights.
 func (b *block) newNorm(r *torch.Rank, name string, o tp.Options) *tp.RMSNorm {
 	n := torch.Must(tp.NewRMSNorm(r, name, b.hidden, blockEps, o))
 	if r.HasData() {
@@ -202,7 +203,8 @@ type linearLayer interface {
 	Load(weight, bias []float32) error
 }
 
-// newLinear builds a linear layer of a block with its weights.
+// newLinear builds the linear layer of a block that has the given name, with its weights.
+// The function make creates the layer.
 func newLinear[L linearLayer](r *torch.Rank, b *block, name string, o tp.Options, make func(*torch.Rank, string, int, int, tp.Options) (L, error)) L {
 	size := b.linearLayers()[slices.IndexFunc(b.linearLayers(), func(l blockLayer) bool { return l.name == name })]
 	l := torch.Must(make(r, name, size.in, size.out, o))
@@ -219,7 +221,7 @@ func forward(l linearLayer, x *torch.Tensor) *torch.Tensor {
 	return y
 }
 
-// headsPerRank returns the number of heads of each rank.
+// headsPerRank returns the numbers of query and KV heads that each rank computes.
 func (b *block) headsPerRank(ranks int) attention.Heads {
 	return attention.Heads{Query: b.heads.Query / ranks, KV: b.heads.KV / ranks, Dim: b.heads.Dim}
 }

@@ -25,7 +25,7 @@ has the largest graph.`,
 	})
 }
 
-// makeBlock computes a block of a rank and notifies the root.
+// makeBlock computes a block of n elements on a rank and notifies rank 0.
 func makeBlock(t *tl.PE, x tl.Ptr, n, block int) {
 	t.Store(x, t.Arange(n, tl.I32).Add(100*t.Rank()+block))
 	if t.Rank() > 0 {
@@ -33,7 +33,7 @@ func makeBlock(t *tl.PE, x tl.Ptr, n, block int) {
 	}
 }
 
-// addBlocks adds the same block of all ranks on rank 0.
+// addBlocks runs on rank 0 and computes the sum of one block over all ranks.
 func addBlocks(t *tl.PE, x, sum tl.Ptr, n, block int) {
 	total := t.Load(x, tl.Shape{n}, tl.I32)
 	t.WaitSignal(block, tl.EQ, t.NumRanks()-1)

@@ -16,8 +16,9 @@ var reduceOps = map[ccl.Reduction]dist.ReduceOp{
 	ccl.BAnd: dist.BAND, ccl.BOr: dist.BOR, ccl.BXor: dist.BXOR,
 }
 
-// participant is host code that takes part in the collective: a worker with the tensors of
-// its rank, or a program with those of all ranks, one after another in each tensor.
+// participant is host code that takes part in the collective. It is either a worker with
+// the tensors of its own rank, or a program for all ranks. Each tensor of a program
+// contains the data of all ranks, one after another.
 type participant struct {
 	*problem
 	rank    *torch.Rank
@@ -35,7 +36,8 @@ type outcome struct {
 	outputs    [][]byte       // by holder; empty without values
 }
 
-// execute runs the collective once on all ranks.
+// execute runs the collective once on all ranks of a machine, with settings s. per says
+// whether ranks are PEs or SIPs.
 func (p *problem) execute(r *torch.Rank, s ccl.Settings, per RanksPer) (*outcome, error) {
 	o := &outcome{start: simtime.Never, ends: make([]simtime.Time, p.ranks), outputs: make([][]byte, p.holders())}
 	if per == PerSIP {
@@ -49,7 +51,8 @@ func (p *problem) execute(r *torch.Rank, s ccl.Settings, per RanksPer) (*outcome
 	return o, a.takePart(s, o)
 }
 
-// takePart runs the collective in a process group, and adds times and outputs to o.
+// takePart creates a process group, runs the collective in it, and adds the times and
+// outputs of the participant's ranks to o.
 func (a *participant) takePart(s ccl.Settings, o *outcome) error {
 	torch.OK(dist.InitProcessGroup(a.rank, dist.Backend, dist.Settings(s)))
 	works, out := a.call()
@@ -75,8 +78,9 @@ func (a *participant) takePart(s ccl.Settings, o *outcome) error {
 	return dist.DestroyProcessGroup(a.rank)
 }
 
-// call allocates the tensors and calls the collective. The results are in the tensors out.
-// Each of these has one block, or all blocks, of each of its ranks.
+// call allocates the tensors and starts the collective. It returns the collective's works
+// to wait for, and the tensors that will hold the results. A result tensor has one block,
+// or all blocks, of each rank of the participant.
 func (a *participant) call() (works []*dist.Work, out []*torch.Tensor) {
 	in, blocks := blocks(a.collective, a.ranks)
 	op := reduceOps[a.reduction]
@@ -127,12 +131,12 @@ func (a *participant) call() (works []*dist.Work, out []*torch.Tensor) {
 	return works, []*torch.Tensor{y}
 }
 
-// single returns a list of one work. It panics if err is not nil.
+// single returns a list with the work w. It panics if err is not nil.
 func single(w *dist.Work, err error) []*dist.Work { return []*dist.Work{torch.Must(w, err)} }
 
-// list returns a tensor for each block of the root. For tensor j, first(j) selects the
-// block of the input that the tensor holds. Workers that are not the root have no such
-// tensors.
+// list returns the tensors of the root in a gather or scatter, one for each rank. Tensor j
+// holds block first(j) of the root's input, or zeros. list returns nil for workers that are
+// not the root.
 func (a *participant) list(first func(j int) int) []*torch.Tensor {
 	if !slices.Contains(a.mine, a.root) {
 		return nil
@@ -143,8 +147,9 @@ func (a *participant) list(first func(j int) int) []*torch.Tensor {
 // zeros selects a tensor that is filled with zeros, instead of a block of the input.
 const zeros = -1
 
-// tensor returns a tensor with a number of blocks for each rank: blocks of the rank's
-// input, beginning with block first, or zeros. A rank without an input has zeros, too.
+// tensor returns a tensor that holds the given number of blocks for each rank of the
+// participant. These are the blocks of the rank's input from block first on. They are zeros
+// if first is the constant zeros, or if there are no values.
 func (a *participant) tensor(blocks, first int) *torch.Tensor {
 	shape := torch.Shape{len(a.mine) * blocks * a.count}
 	x := torch.Must(a.rank.Zeros(a.dtype, shape, a.on...))

@@ -22,7 +22,7 @@ func (p *problem) countWrong(outputs [][]byte) (n int) {
 	return n
 }
 
-// numCompared returns the number of elements of all ranks that are checked.
+// numCompared returns how many elements countWrong checks, over all ranks.
 func (p *problem) numCompared() (n int) {
 	_, blocks := blocks(p.collective, p.ranks)
 	for rank := range p.holders() {
@@ -35,8 +35,9 @@ func (p *problem) numCompared() (n int) {
 	return n
 }
 
-// countWrongAt returns the number of elements of a rank's output that are wrong, or that
-// differ from same where the same bits are required.
+// countWrongAt returns the number of wrong elements in out, the output of a rank. Where
+// rounding permits several results, an element is also wrong if its bits differ from those
+// in same, the output of another rank.
 func (p *problem) countWrongAt(rank int, out, same []byte) (n int) {
 	_, blocks := blocks(p.collective, p.ranks)
 	size := p.count * p.dtype.Size()
@@ -48,8 +49,9 @@ func (p *problem) countWrongAt(rank int, out, same []byte) (n int) {
 	return n
 }
 
-// countDifferent returns the number of elements of got that are not as wanted, or that
-// differ from same where the same bits are required.
+// countDifferent returns the number of wrong elements in got, a block of a rank's output.
+// Where want has exact bits, an element must have these bits. Otherwise it must be within
+// the tolerance of want and have the same bits as in same, the block of another rank.
 func (p *problem) countDifferent(got, same []byte, want *reference) (n int) {
 	size := p.dtype.Size()
 	for at := 0; at < p.count; {
@@ -72,8 +74,8 @@ func (p *problem) countDifferent(got, same []byte, want *reference) (n int) {
 	return n
 }
 
-// reference is the expected elements of a rank: the reduction of all inputs, or an input.
-// The elements repeat, as those of inputs do.
+// reference is the expected elements of a rank: the reduction of all inputs, or a copy of
+// one input. The elements repeat after a period, because the elements of inputs do.
 type reference struct {
 	bits   []byte    // expected bits, if they are exact; otherwise nil
 	values []float64 // expected values, if they are not exact
@@ -81,8 +83,8 @@ type reference struct {
 	from   int       // index of the first element
 }
 
-// span returns the range of the stored elements for up to n elements from index at on. The
-// range ends where the elements repeat.
+// span returns the range of stored elements that corresponds to the n elements from index
+// at on. The range is shorter than n if the elements start to repeat before.
 func (r *reference) span(d tl.DType, at, n int) (from, to int) {
 	period := len(r.values) // elements before they repeat
 	if r.bits != nil {

@@ -33,7 +33,7 @@ func (p *problem) expectedOutputs() [][]byte {
 	return outputs
 }
 
-// TestWrong checks that each wrong value is counted.
+// TestWrong checks that countWrong counts each wrong element in the outputs of ranks.
 func TestWrong(t *testing.T) {
 	for _, c := range ccl.Collectives() {
 		for _, values := range []Values{Integers, Reals} {
@@ -56,8 +56,9 @@ func TestWrong(t *testing.T) {
 	}
 }
 
-// TestRanksDiffer checks that all ranks of an all-reduce must have the same bits, even
-// within the bound of rounding. The ranks of a reduce-scatter have no elements in common.
+// TestRanksDiffer checks that an element of an all-reduce counts as wrong if its bits
+// differ between ranks, even if all are within the rounding tolerance. In a reduce-scatter,
+// ranks have no elements in common, so that nothing is wrong.
 func TestRanksDiffer(t *testing.T) {
 	for c, want := range map[ccl.Collective]int{ccl.AllReduce: 1, ccl.ReduceScatter: 0} {
 		p := &problem{series: series{dtype: tl.F32}, collective: c, ranks: 4, addends: 1, count: 10, values: Reals}
@@ -74,7 +75,7 @@ func TestRanksDiffer(t *testing.T) {
 	}
 }
 
-// drawValues generates the values of a problem.
+// drawValues generates the inputs and the expected results of a problem.
 func drawValues(p *problem) {
 	if err := p.draw(context.Background()); err != nil {
 		panic(err)

@@ -11,8 +11,8 @@ import (
 	"github.com/kernbench/kernbench/simtime"
 )
 
-// slowness returns the cost of each algorithm divided by the lowest cost. Algorithms
-// without a cost are omitted.
+// slowness returns, for each algorithm by name, its predicted time divided by the lowest
+// predicted time. Algorithms without a prediction are omitted.
 func (o *Options) slowness(p *problem) (map[string]float64, error) {
 	s, err := o.settings("")
 	if err != nil {

@@ -25,7 +25,8 @@ func (f fabric) sets() []string {
 	return sets
 }
 
-// fabrics returns all shapes with a few SIPs; grids have one row, one column, or more.
+// fabrics returns fabrics of all shapes with up to a few SIPs. The grids include grids of
+// one row, of one column, and of several rows and columns.
 func fabrics() (all []fabric) {
 	for _, shape := range topology.Shapes {
 		if !shape.Grid() {
@@ -41,10 +42,10 @@ func fabrics() (all []fabric) {
 	return all
 }
 
-// TestAnyFabric checks random fabrics, collectives, algorithms, sizes, dtypes and kinds of
-// ranks: every value is right, all ranks have the same bits, and no time is below its
-// bound. The system is either a preset on which only links between SIPs take time, or a
-// complete machine.
+// TestAnyFabric measures random combinations of fabric, collective, algorithm, size, dtype
+// and kind of ranks. It checks that every value is right, that all ranks have the same
+// bits, and that no time is below its bound. The system is either a preset on which only
+// links between SIPs take time, or a complete machine.
 func TestAnyFabric(t *testing.T) {
 	graphs := map[string]*topology.Graph{}
 	rapid.Check(t, func(r *rapid.T) {

@@ -9,8 +9,8 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// TestTiles checks that every algorithm works in a TCM that holds only as many tiles as the
-// algorithm says.
+// TestTiles checks that every algorithm computes right values in a TCM that holds only the
+// number of tiles that the algorithm declares to need.
 func TestTiles(t *testing.T) {
 	reductions := []ccl.Reduction{ccl.Sum, ccl.Avg, ccl.PremulSum}
 	for _, sets := range [][]string{
@@ -36,8 +36,8 @@ func TestTiles(t *testing.T) {
 	}
 }
 
-// TestAutoFits checks that auto picks an algorithm whose queues and tiles fit, if those of
-// the cheapest algorithm do not.
+// TestAutoFits checks that auto picks another algorithm if the queues or tiles of the
+// cheapest algorithm do not fit into memory.
 func TestAutoFits(t *testing.T) {
 	for _, tt := range []struct {
 		topology, ccl []string
@@ -58,8 +58,8 @@ func TestAutoFits(t *testing.T) {
 	}
 }
 
-// TestAutoFindsNone checks the error of auto if no algorithm fits. It has the numbers of
-// the default algorithm.
+// TestAutoFindsNone checks the error of auto if no algorithm fits into memory. The error
+// says how much the default algorithm needs.
 func TestAutoFindsNone(t *testing.T) {
 	for _, tt := range []struct{ buffers, want string }{
 		{"tcm", "auto finds no algorithm for all_reduce that fits: ring needs 3 × 256B of tiles and 2 ports × 512 slots × 4KiB of queues in tcm, 4195072B of TCM, and pe.tcm.size is 2MiB; use fewer or smaller slots (n_slots, slot_size), another memory for them (buffer_kind), or smaller messages (chunk_bytes)"},

@@ -9,9 +9,9 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// integers returns a generator of the elements of a rank. The elements of all ranks are
-// reduced together. They are whole numbers such that the dtype represents every combination
-// of them exactly, in any order.
+// integers returns a function that returns element i of a rank's input. The elements are
+// whole numbers. The dtype represents every partial result of the reduction over ranks
+// exactly, so that the order of the reduction does not matter.
 func integers(r ccl.Reduction, d tl.DType, ranks, rank int) func(i int) float64 {
 	few := func(i int) bool { // true for at most six of the ranks, different ones for each element
 		noise := mix(-1, i)
@@ -78,8 +78,8 @@ func mix(rank, i int) uint64 {
 	return z ^ z>>32
 }
 
-// combine maps each reduction to a function of two numbers, without the division of Avg and
-// the factor of PremulSum.
+// combine maps each reduction to the function that combines two numbers. Avg and PremulSum
+// only add: the caller divides, or multiplies by the factor.
 var combine = map[ccl.Reduction]func(x, y float64) float64{
 	ccl.Sum:       func(x, y float64) float64 { return x + y },
 	ccl.Avg:       func(x, y float64) float64 { return x + y },
@@ -92,9 +92,9 @@ var combine = map[ccl.Reduction]func(x, y float64) float64{
 	ccl.BXor:      func(x, y float64) float64 { return float64(int64(x) ^ int64(y)) },
 }
 
-// reals returns a generator of the elements of a rank. The elements of all ranks are
-// reduced together. They are random numbers between -1 and 1. For a product they are near
-// 1, so that the product neither grows nor vanishes.
+// reals returns a function that returns element i of a rank's input. The elements are
+// random numbers between -1 and 1. For a product they are near 1, so that the product of
+// all ranks' elements neither grows nor vanishes.
 func reals(r ccl.Reduction, ranks, rank int) func(i int) float64 {
 	rng := rand.New(rand.NewPCG(1, uint64(rank)))
 	return func(int) float64 { // called for elements in order
@@ -115,9 +115,9 @@ func roundoff(d tl.DType) float64 {
 	return 1 / float64(maxExact(d))
 }
 
-// tolerance returns the maximum difference between a reduction of real numbers and result,
-// the same reduction in float64. absolute is the sum of the absolute values. An average
-// divides by ranks.
+// tolerance returns how much a correct reduction of real numbers may differ from result,
+// the same reduction in float64. reals is the number of elements that are reduced, and
+// absolute is the sum of their absolute values. An average divides by ranks.
 func tolerance(r ccl.Reduction, d tl.DType, reals, ranks int, result, absolute float64) float64 {
 	u, n := roundoff(d), float64(reals)
 	switch r {

@@ -24,8 +24,9 @@ func (o *Options) CPUs() []int {
 	return list[:o.NRanks]
 }
 
-// launch runs a job on real ranks, which measures all rows, and adds the results to t.
-// Results are not sent through the collectives, because these may be wrong.
+// launch runs a job on real ranks that measures all rows, and adds the rows to t. The
+// launcher collects the results. The ranks do not use the collectives for this purpose,
+// because the collectives may be wrong.
 func (o *Options) launch(ctx context.Context, job string, t *tally) error {
 	arg, err := json.Marshal(o)
 	if err != nil {
@@ -54,8 +55,8 @@ func (o *Options) launch(ctx context.Context, job string, t *tally) error {
 	return nil
 }
 
-// realRow returns a row from the results of all ranks. An iteration takes as long as its
-// slowest rank.
+// realRow returns the row with index row, computed from the results of all ranks. An
+// iteration takes as long as its slowest rank.
 func (o *Options) realRow(p *problem, algorithm string, all [][]rankResult, row int) Row {
 	var total simtime.Time
 	wrong, ranks := 0, make([]simtime.Time, len(all))
@@ -74,7 +75,8 @@ func (o *Options) realRow(p *problem, algorithm string, all [][]rankResult, row 
 	return o.row(p, o.realName(algorithm, len(all), p.rowCase().Size), total, ranks, wrong)
 }
 
-// realName returns the name of the algorithm of a row.
+// realName returns the name of the algorithm that real ranks use for data of the given
+// size. The requested algorithm may be "" or Auto.
 func (o *Options) realName(algorithm string, ranks int, size int64) string {
 	switch names := o.realAlgorithms(); {
 	case len(names) == 1:
@@ -88,10 +90,11 @@ func (o *Options) realName(algorithm string, ranks int, size int64) string {
 // onePEOfEachCube is the layout of a tensor with an addend on each cube of a SIP.
 var onePEOfEachCube = torch.DPPolicy{Cube: torch.Partial, NumPEs: 1}
 
-// partial returns a tensor x with an addend on each cube, and a tensor host through which
-// the host writes addends and reads results. The host can neither write a single addend nor
-// read a single copy. So host has a part on each of the same PEs, and the PEs copy between
-// both tensors. host is nil if there are no values.
+// partial returns a partial tensor x with an addend on each cube, and an ordinary tensor
+// host. Host code can neither write a single addend of x nor read a single copy of the
+// result. Therefore it writes addends to the tensor host and reads results from this
+// tensor. host has a part on each PE that holds an addend, and the PEs copy between the
+// tensors. host is nil if there are no values.
 func (a *participant) partial() (x, host *torch.Tensor) {
 	x = torch.Must(a.rank.Zeros(a.dtype, torch.Shape{a.count}, onePEOfEachCube))
 	a.tensors = append(a.tensors, x)
@@ -105,7 +108,8 @@ func (a *participant) partial() (x, host *torch.Tensor) {
 	return x, host
 }
 
-// copy copies one tensor to another. Each PE copies its own part.
+// copy writes the elements of the second tensor to the first tensor. Each PE copies its own
+// part.
 func (a *participant) copy(to, from *torch.Tensor) {
 	const step = 1 << 13 // elements at a time
 	torch.Must(a.rank.Launch("copy", func(t *tl.PE, to, from tl.Ptr) {

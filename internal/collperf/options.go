@@ -68,10 +68,10 @@ type OptionError struct {
 
 func (e *OptionError) Error() string { return e.Err.Error() }
 
-// Unwrap returns the mistake.
+// Unwrap returns the error without the name of the option.
 func (e *OptionError) Unwrap() error { return e.Err }
 
-// optionErrorf returns an OptionError.
+// optionErrorf returns an OptionError for the given option, with a formatted message.
 func optionErrorf(option, format string, args ...any) error {
 	return &OptionError{option, fmt.Errorf(format, args...)}
 }
@@ -161,7 +161,8 @@ func (o *Options) Validate() error {
 	return o.validateValues(ranks)
 }
 
-// validateAlgorithm checks the algorithm and its settings.
+// validateAlgorithm returns an error if the algorithm does not exist, does not perform the
+// collective, or has invalid settings.
 func (o *Options) validateAlgorithm() error {
 	s, err := o.settings("")
 	if err != nil {
@@ -183,7 +184,7 @@ func (o *Options) validateAlgorithm() error {
 	return fmt.Errorf("%w%s", err, config.DidYouMean(o.Algorithm, append(o.allAlgorithms(), Auto, AllAlgorithms)))
 }
 
-// validatePartial checks the options that partial tensors restrict.
+// validatePartial returns an error if an option cannot be combined with partial tensors.
 func (o *Options) validatePartial() error {
 	switch {
 	case !o.Partial:
@@ -225,7 +226,8 @@ func (o *Options) allAlgorithms() []string {
 	return lists.Map(ccl.Algorithms(o.Collective), func(a *ccl.Algorithm) string { return a.Name })
 }
 
-// configuration returns the configuration of collectives.
+// configuration returns the configuration of collectives: CCL, or the default if CCL is
+// nil.
 func (o *Options) configuration() *ccl.Config {
 	if o.CCL == nil {
 		return ccl.Default()
@@ -233,8 +235,8 @@ func (o *Options) configuration() *ccl.Config {
 	return o.CCL
 }
 
-// settings returns the settings of CCL with an algorithm, or with the algorithm of CCL if
-// the name is empty.
+// settings returns the default settings of CCL with the given algorithm and with the memory
+// of queue slots in Buffer. An empty algorithm or Buffer keeps the value of CCL.
 func (o *Options) settings(algorithm string) (ccl.Settings, error) {
 	s, err := o.configuration().Named("")
 	s.Algorithm = cmp.Or(algorithm, s.Algorithm)
@@ -242,7 +244,8 @@ func (o *Options) settings(algorithm string) (ccl.Settings, error) {
 	return s, err
 }
 
-// Ranks returns the number of ranks.
+// Ranks returns the number of ranks that the options select, or an error if the number is
+// not valid.
 func (o *Options) Ranks() (int, error) {
 	switch {
 	case o.Real() && (o.NRanks < 1 || o.NRanks > maxRanks):
@@ -265,7 +268,8 @@ func (o *Options) Ranks() (int, error) {
 // iters returns the number of iterations of each row.
 func (o *Options) iters() int { return max(1, o.Iters) }
 
-// pes returns the PEs that hold the tensors of the ranks, or their addends.
+// pes returns the PEs that hold the data of the given number of ranks: one PE for each
+// rank, or for each addend of each rank.
 func (o *Options) pes(ranks int) []int {
 	each, addends, s := 1, o.addends(), o.Topology.Spec()
 	if o.RanksPer == PerSIP {
@@ -298,7 +302,8 @@ type series struct {
 	root      int
 }
 
-// series returns all series. It omits reductions that a dtype does not support.
+// series returns all combinations of dtype, reduction and root to measure. It omits
+// reductions that a dtype does not support.
 func (o *Options) series() (all []series) {
 	first, n := o.Root, 1 // roots
 	if !o.Collective.Rooted() {

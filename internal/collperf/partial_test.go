@@ -9,8 +9,8 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// TestPartial checks that an all-reduce over 6 SIPs of 16 cubes sums 96 addends, and that
-// its bound is the bound of 96 PEs.
+// TestPartial checks that an all-reduce of partial tensors over 6 SIPs of 16 cubes sums 96
+// addends, and that its lower bound equals that of an all-reduce over 96 PEs.
 func TestPartial(t *testing.T) {
 	for _, name := range []string{"ring6", "torus2x3", "mesh2x3"} {
 		o := Options{Topology: system(t, name), RanksPer: PerSIP, World: 6, Partial: true, Min: 2048, Max: 2048}
@@ -23,8 +23,9 @@ func TestPartial(t *testing.T) {
 	}
 }
 
-// TestPartialOfEveryKind checks each algorithm with whole numbers and real numbers, and
-// with averages, which divide by the number of ranks, not of addends.
+// TestPartialOfEveryKind checks the all-reduce of partial tensors by each algorithm, for
+// whole and for real numbers, sums and averages. An average must divide by the number of
+// ranks, not of addends.
 func TestPartialOfEveryKind(t *testing.T) {
 	g := system(t, "ring6", "sip.cube_mesh.w=2", "sip.cube_mesh.h=1")
 	for _, values := range []Values{Integers, Reals} {
@@ -36,8 +37,8 @@ func TestPartialOfEveryKind(t *testing.T) {
 	}
 }
 
-// TestPartialBusBW checks that the bus bandwidth counts addends as ranks, also those of a
-// single SIP.
+// TestPartialBusBW checks that the bus bandwidth of partial tensors counts each addend as a
+// rank, also if there is only one SIP.
 func TestPartialBusBW(t *testing.T) {
 	o := Options{Topology: system(t, "default", "system.sips.count=1"), RanksPer: PerSIP, Partial: true, Min: 64, Max: 64}
 	if r := measure(t, o)[0]; *r.AlgBW == 0 || *r.BusBW != *r.AlgBW*2*15/16 {

@@ -12,8 +12,8 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// TestPerRank checks that every rank has a time if times of ranks are requested, and that
-// the longest is the time of the row. It covers every collective and algorithm, ranks that
+// TestPerRank checks that every rank has a time if Options.PerRank is set, and that the
+// longest time is the time of the row. It covers every collective and algorithm, ranks that
 // are PEs and ranks that are SIPs, and several iterations.
 func TestPerRank(t *testing.T) {
 	g := system(t, "ring6", "system.sips.count=7")
@@ -36,8 +36,8 @@ func TestPerRank(t *testing.T) {
 	}
 }
 
-// TestPerRankOfPartialTensors checks that a rank takes as long as the last PE with one of
-// its addends.
+// TestPerRankOfPartialTensors checks that the time of a rank ends when the last PE with one
+// of the rank's addends ends.
 func TestPerRankOfPartialTensors(t *testing.T) {
 	o := Options{Collective: ccl.AllReduce, Algorithm: "ring", Min: 64, Max: 64, NoCheck: true, Topology: system(t, "ring6", "system.sips.count=3"), RanksPer: PerSIP, Partial: true, PerRank: true}
 	r := measure(t, o)[0]
@@ -46,8 +46,9 @@ func TestPerRankOfPartialTensors(t *testing.T) {
 	}
 }
 
-// TestPerRankOfRealRanks checks that the times of a rank are averaged. The time of the row
-// is the average of the slowest rank of each iteration, so it is at least as long.
+// TestPerRankOfRealRanks checks that the time of a real rank is its average over all
+// iterations. The time of the row must be at least as long, because it averages the slowest
+// rank of each iteration.
 func TestPerRankOfRealRanks(t *testing.T) {
 	o := Options{Backend: Goroutines, Collective: ccl.AllReduce, Iters: 2, NRanks: 3, PerRank: true}
 	p := newProblem(&o, o.series()[0], 3, 64)

@@ -66,7 +66,8 @@ func (o *Options) Cost() float64 {
 	return o.problems(n)[0].cost(o.algorithms()[0]) * float64(o.iters())
 }
 
-// point returns the settings of a problem, and the algorithm if it was chosen by name.
+// point returns the settings of a problem as a point of an experiment. The algorithm is one
+// of the settings if it was chosen by name.
 func (o *Options) point(p *problem, algorithm string) (experiment.Point, error) {
 	point, err := experiment.PointOf(p.rowCase())
 	if o.isNamed() {
@@ -84,7 +85,8 @@ func (o *Options) identity(ranks int) string {
 		topology.OriginOf(o.Topology.Spec()).Hash, topology.OriginOf(o.configuration()).Hash)
 }
 
-// run measures a point. The row that it returns does not repeat the settings of the point.
+// run measures the point with an index. The row that it returns does not repeat the
+// settings of the point.
 func (s *simulation) run(ctx context.Context, index int, _ experiment.Point) (storedRow, error) {
 	p, algorithm := s.problem(index), s.algorithm(index)
 	row, err := s.measure(ctx, p, algorithm)
@@ -107,7 +109,7 @@ func (s *simulation) run(ctx context.Context, index int, _ experiment.Point) (st
 	return storedRow{row.Measured, row.Comparison}, nil
 }
 
-// add receives the row of a point. All points before it have ended.
+// add records the row of a point. The experiment calls add in the order of the points.
 func (s *simulation) add(index int, k storedRow) {
 	k.Algorithm = cmp.Or(k.Algorithm, s.algorithm(index))
 	s.rows[index] = &Row{s.problem(index).rowCase(), k.Measured, k.Comparison}

@@ -28,9 +28,10 @@ func readPoints(t *testing.T, name string) []byte {
 	return text
 }
 
-// TestKept checks that a file has a line for each algorithm at each size, and that its row
-// does not repeat the settings. A measurement that resumes from some of the lines has the
-// same rows and writes the same bytes. So do shards that are merged.
+// TestKept checks that a file of points has a line for each algorithm at each size, and
+// that the row in a line does not repeat the settings. A measurement that resumes from some
+// of the lines must have the same rows and write the same bytes. Merged shards must have
+// the same bytes, too.
 func TestKept(t *testing.T) {
 	folder := t.TempDir()
 	o := Options{Topology: system(t, "alpha_beta"), Algorithm: AllAlgorithms, Min: 64, Max: 128, RanksPer: PerSIP, World: 2}
@@ -98,8 +99,8 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// TestIdentity checks that a file of rows that were measured with other options is not
-// resumed.
+// TestIdentity checks that a measurement cannot resume from a file whose rows were measured
+// with different options.
 func TestIdentity(t *testing.T) {
 	o := Options{Topology: system(t, "ring6"), Min: 64, Max: 64, RanksPer: PerSIP}
 	o.Experiment.File = filepath.Join(t.TempDir(), "rows.jsonl")
@@ -136,7 +137,7 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
-// TestCost checks that rows that take longer to simulate have higher costs.
+// TestCost checks that Cost is higher for measurements that take longer to simulate.
 func TestCost(t *testing.T) {
 	cost := func(c ccl.Collective, algorithm string, ranks int, size topology.Bytes) float64 {
 		o := Options{Topology: system(t, "alpha_beta"), Collective: c, Algorithm: algorithm, RanksPer: PerSIP, World: ranks, Min: size, Max: size}
@@ -161,7 +162,8 @@ func TestCost(t *testing.T) {
 	}
 }
 
-// TestProgress checks that an experiment reports the number of rows, and how many are done.
+// TestProgress checks that Progress is called with the total number of rows and the number
+// of rows that are done.
 func TestProgress(t *testing.T) {
 	o := Options{Topology: system(t, "alpha_beta"), Min: 64, Max: 256, RanksPer: PerSIP, Threads: 1}
 	var done []int

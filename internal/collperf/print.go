@@ -29,8 +29,8 @@ type Printer struct {
 	sum      Summary
 }
 
-// Run measures, and writes the head and the rows. It returns the summary. [Printer.Foot]
-// writes the rest of the output.
+// Run runs the measurement, and writes the head and the rows. It returns the totals of all
+// rows. [Printer.Foot] writes the rest of the output.
 func (p *Printer) Run(ctx context.Context) (sum Summary, err error) {
 	if p.ranks, err = p.Ranks(); err != nil {
 		return sum, err
@@ -50,7 +50,8 @@ func (p *Printer) Run(ctx context.Context) (sum Summary, err error) {
 	return p.sum, err
 }
 
-// ranksText describes simulated ranks.
+// ranksText returns text that says what simulated ranks are: PEs or SIPs, and the number of
+// addends.
 func (o *Options) ranksText(ranks int) string {
 	switch {
 	case o.Partial:
@@ -185,7 +186,7 @@ func writeRanks(w io.Writer, rows []Row) {
 	fmt.Fprintln(w, "#")
 }
 
-// bounds returns the first row for each different reason of a bound.
+// bounds returns the first row for each distinct reason (Row.Bound) of a lower bound.
 func bounds(rows []Row) (list []Row) {
 	for _, r := range rows {
 		if r.BoundUS > 0 && !slices.ContainsFunc(list, func(seen Row) bool { return seen.Bound == r.Bound }) {
@@ -195,7 +196,8 @@ func bounds(rows []Row) (list []Row) {
 	return list
 }
 
-// writeCSV writes rows, or only the header if there are none.
+// writeCSV writes rows as CSV with the function write. It writes only the header if there
+// are no rows.
 func (p *Printer) writeCSV(rows []Row, write func(*table.Table, io.Writer) error) error {
 	t, err := p.Table(rows)
 	if err != nil {
@@ -284,7 +286,7 @@ func (o *Options) realText() string {
 	return text
 }
 
-// realBuffer returns the kind of buffers of real ranks.
+// realBuffer returns the kind of buffers of real ranks: PrivateBuffer or WindowBuffer.
 func (o *Options) realBuffer() string {
 	return map[bool]string{false: PrivateBuffer, true: WindowBuffer}[o.Window]
 }

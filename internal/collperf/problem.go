@@ -43,7 +43,8 @@ func newProblem(o *Options, s series, ranks int, size topology.Bytes) *problem {
 // of each rank.
 func (p *problem) holders() int { return p.ranks * p.addends }
 
-// prepare computes the bound, and costs and values if they are needed.
+// prepare computes the lower bound of a problem. For a comparison it also predicts the time
+// of each algorithm. If values are checked, it generates the inputs and expected results.
 func (p *problem) prepare(ctx context.Context, o *Options) error {
 	p.once.Do(func() {
 		p.bound = bound.Compute(o.Topology, o.pes(p.ranks), p.plan())
@@ -57,7 +58,7 @@ func (p *problem) prepare(ctx context.Context, o *Options) error {
 	return p.err
 }
 
-// plan returns the plan for the bound.
+// plan returns the collective as a ccl.Plan, from which the lower bound is computed.
 func (p *problem) plan() *ccl.Plan {
 	plan := &ccl.Plan{Collective: p.collective, Ranks: p.holders(), Root: p.root, DType: p.dtype, Counts: []int{p.count}}
 	if p.collective == ccl.SendRecv {
@@ -66,7 +67,7 @@ func (p *problem) plan() *ccl.Plan {
 	return plan
 }
 
-// bytes returns the number of bytes of the inputs and outputs of all holders.
+// bytes returns the total number of bytes of the inputs and outputs of all holders.
 func (p *problem) bytes() float64 {
 	in, out := blocks(p.collective, p.ranks)
 	return float64(p.holders()) * float64(in+out) * float64(p.count) * float64(p.dtype.Size())
@@ -76,8 +77,8 @@ func (p *problem) bytes() float64 {
 // computer must store.
 const maxValueBytes = 8 << 30
 
-// draw generates the inputs, up to where they repeat. For collectives that reduce, it also
-// computes the reference.
+// draw generates one period of each holder's input, after which the elements repeat. For
+// collectives that reduce, it also computes the expected result.
 func (p *problem) draw(ctx context.Context) error {
 	p.inputs = make([][]byte, p.holders())
 	var total, absolute []float64
@@ -115,7 +116,8 @@ func (p *problem) draw(ctx context.Context) error {
 // elements at a distance of a block, a chunk or a row differ.
 const period = 65_537
 
-// generate returns the first elements of a rank as bits, and writes them to row as numbers.
+// generate generates the first len(row) elements of a rank's input. It returns them encoded
+// in the dtype, and writes their values to row.
 func (p *problem) generate(rank int, row []float64) []byte {
 	combined := 1 // number of holders whose elements are combined
 	if p.collective.Reduces() {
@@ -138,8 +140,9 @@ func (p *problem) generate(rank int, row []float64) []byte {
 
 func (p *problem) isReal() bool { return p.values == Reals && p.dtype.IsFloat() }
 
-// newReference returns the reference, given the reduction in float64 and the sum of
-// absolute values.
+// newReference returns the expected result of a reduction. total is the reduction of all
+// inputs in float64, and absolute is the sum of their absolute values, both by element.
+// newReference overwrites total and absolute.
 func (p *problem) newReference(total, absolute []float64) *reference {
 	if p.reduction == ccl.Avg {
 		for i := range total {

@@ -109,8 +109,8 @@ func inPlace(c ccl.Collective) bool {
 	return c == ccl.AllReduce || c == ccl.Reduce || c == ccl.Broadcast
 }
 
-// buffers returns the number of bytes that a rank sends and receives. The number received
-// is 0 for collectives in place.
+// buffers returns the sizes in bytes of a rank's input buffer and output buffer. The output
+// size is 0 for collectives in place.
 func (p *problem) buffers() (in, out int) {
 	in, out = blocks(p.collective, p.ranks)
 	if inPlace(p.collective) {
@@ -120,9 +120,9 @@ func (p *problem) buffers() (in, out int) {
 	return in * size, out * size
 }
 
-// measure measures a row. It writes the buffers before every iteration. Otherwise caches
-// would make the iteration too fast, and the results of the previous iteration could be
-// mistaken for its own.
+// measure measures a row on this rank. It writes the buffers before every iteration.
+// Otherwise caches would make the iteration too fast, and results of the previous iteration
+// could be mistaken for results of this iteration.
 func (m *member) measure(p *problem, g *coll.Group) (f rankResult, err error) {
 	in, out := p.buffers()
 	src, dst := m.src[:in], m.dst[:out]
@@ -167,8 +167,8 @@ func (m *member) measure(p *problem, g *coll.Group) (f rankResult, err error) {
 	return f, nil
 }
 
-// fillRepeating fills a buffer with the given bytes, repeated, beginning at index from. If
-// there are no bytes, the buffer does not change.
+// fillRepeating fills a buffer with repetitions of bytes, starting at index from of bytes.
+// If bytes is empty, the buffer does not change.
 func fillRepeating(buffer, bytes []byte, from int) {
 	for len(bytes) > 0 && len(buffer) > 0 {
 		n := copy(buffer, bytes[from%len(bytes):])
@@ -177,7 +177,8 @@ func fillRepeating(buffer, bytes []byte, from int) {
 }
 
 // countWrong returns the number of wrong elements of the rank's result. Sums of real
-// numbers must have the same bits on all ranks, so they are compared with those of rank 0.
+// numbers must have the same bits on all ranks, so countWrong also compares the result with
+// the result of rank 0.
 func (m *member) countWrong(p *problem, g *coll.Group, result []byte) (int, error) {
 	same := result
 	if p.collective == ccl.AllReduce && p.result.bits == nil {

@@ -40,7 +40,7 @@ func init() {
 	}))
 }
 
-// brokenJob returns a job in which rank 1 calls how after each collective.
+// brokenJob returns a job in which rank 1 calls the function how after each collective.
 func brokenJob(how func(g *coll.Group, d numeric.DType, dst []byte)) launch.Job {
 	return func(ctx context.Context, c *comm.Comm, arg []byte) ([]byte, error) {
 		return measureRank(ctx, c, arg, func(g *coll.Group, k coll.Kind, d numeric.DType, op coll.Op, root int, dst, src []byte) error {
@@ -53,8 +53,8 @@ func brokenJob(how func(g *coll.Group, d numeric.DType, dst []byte)) launch.Job 
 	}
 }
 
-// realRows measures rows of real ranks, and checks that each took some time and has no
-// wrong value.
+// realRows measures the rows of o on real ranks. It checks that each row has a time above 0
+// and no wrong value.
 func realRows(t *testing.T, o Options) []Row {
 	t.Helper()
 	rows, sum, err := Run(t.Context(), o, nil)
@@ -138,8 +138,8 @@ func TestRealAverages(t *testing.T) {
 	}
 }
 
-// TestRealSizes checks sizes from 0 to more elements than the period of the values, with a
-// remainder, and several iterations.
+// TestRealSizes checks the values of real ranks for sizes from 0 to more than the number of
+// elements after which values repeat, with several iterations.
 func TestRealSizes(t *testing.T) {
 	for _, c := range realRankCollectives(t) {
 		for values, window := range map[Values]bool{Integers: true, Reals: false} {
@@ -168,8 +168,8 @@ func TestRealRoots(t *testing.T) {
 	}
 }
 
-// TestProcesses checks that rows of processes equal those of goroutines, except for the
-// time.
+// TestProcesses checks that rows measured with processes as ranks equal rows measured with
+// goroutines, except for the time.
 func TestProcesses(t *testing.T) {
 	for _, tt := range []Options{
 		{Collective: ccl.AllReduce, NRanks: 2, Algorithm: AllAlgorithms, DTypes: []tl.DType{tl.F16}, Reductions: []ccl.Reduction{ccl.Sum}},
@@ -189,8 +189,8 @@ func TestProcesses(t *testing.T) {
 	}
 }
 
-// TestRealRow checks that a row has the average of the slowest ranks' times, and the sum of
-// the wrong elements of all ranks.
+// TestRealRow checks that the time of a row is the average over iterations of the slowest
+// rank's time. The row must count the wrong elements of all ranks.
 func TestRealRow(t *testing.T) {
 	o := Options{Backend: Processes, Collective: ccl.AllGather, Iters: 2, DTypes: []tl.DType{tl.F32}}
 	p := newProblem(&o, series{dtype: tl.F32}, 2, 4003)
@@ -208,8 +208,8 @@ func TestRealRow(t *testing.T) {
 	}
 }
 
-// TestRealWrong checks that an element that is wrong at one rank in every iteration is
-// counted.
+// TestRealWrong checks that a row counts an element that is wrong at one rank in every
+// iteration.
 func TestRealWrong(t *testing.T) {
 	for _, backend := range []Backend{Goroutines, Processes} {
 		for _, values := range []Values{Integers, Reals} {
@@ -230,8 +230,8 @@ func TestRealWrong(t *testing.T) {
 	}
 }
 
-// TestRealRanksDiffer checks that a rank must have the same bits as rank 0, even within the
-// bound of rounding.
+// TestRealRanksDiffer checks that an element whose bits differ from those of rank 0 counts
+// as wrong, even if it is within the rounding tolerance.
 func TestRealRanksDiffer(t *testing.T) {
 	o := Options{Backend: Goroutines, Collective: ccl.AllReduce, NRanks: 3, Min: 600, Max: 600, Iters: 4, DTypes: []tl.DType{tl.F32}, Values: Reals}
 	tally := &tally{sum: Summary{Ranks: 3}}
@@ -243,8 +243,8 @@ func TestRealRanksDiffer(t *testing.T) {
 	}
 }
 
-// TestRealFails checks that an error names the rank that failed, and the peer that failed
-// in consequence.
+// TestRealFails checks the error if a rank is killed: it names the killed rank, and the
+// other rank that failed in consequence. It also checks the error of a canceled context.
 func TestRealFails(t *testing.T) {
 	var output bytes.Buffer
 	o := Options{Backend: Processes, Collective: ccl.AllReduce, NRanks: 2, Min: 8, Max: 8, Iters: 2, Output: &output}

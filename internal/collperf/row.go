@@ -54,7 +54,8 @@ type Comparison struct {
 	Error *string `json:"error,omitempty" table:",result"` // reason why the algorithm was not measured
 }
 
-// storedRow is a row in a file. The file has the settings of the row as those of its point.
+// storedRow is a row in a file of points. It has no settings, because the file stores them
+// as the settings of the point.
 type storedRow struct {
 	Measured
 	Comparison
@@ -67,8 +68,8 @@ func (o *Options) isNamed() bool { return o.Algorithm != "" && o.Algorithm != Au
 // Columns returns the columns of rows.
 func (o *Options) Columns() []table.Column { return o.setRoles(table.ColumnsOf(Row{})) }
 
-// setRoles sets the roles of columns that depend on the options: the algorithm is a setting
-// if it was chosen by name, and real ranks have no bound.
+// setRoles changes the roles of those columns whose roles depend on the options: the
+// algorithm is a setting if it was chosen by name, and real ranks have no bound.
 func (o *Options) setRoles(columns []table.Column) []table.Column {
 	for i := range columns {
 		switch c := &columns[i]; {
@@ -81,8 +82,8 @@ func (o *Options) setRoles(columns []table.Column) []table.Column {
 	return columns
 }
 
-// schema returns the columns of a file of points. A setting of a point is not a column of
-// its row.
+// schema returns the columns of a file of points: the settings of points, and the columns
+// of rows. Columns that are settings are not repeated as columns of rows.
 func (o *Options) schema() table.Schema {
 	s := table.Schema{}
 	for _, c := range o.Columns() {
@@ -96,7 +97,7 @@ func (o *Options) schema() table.Schema {
 	return s
 }
 
-// rankRow is a row and the time of one of its ranks.
+// rankRow is a line of a table with a line for each rank: a row and the time of one rank.
 type rankRow struct {
 	Row
 	Rank   *int          `json:"rank" table:",setting"`
@@ -142,8 +143,9 @@ func (p *problem) rowCase() Case {
 	return c
 }
 
-// row returns a row of a problem with a time; a negative time means none. The caller sets
-// the values that follow from the run.
+// row returns a row with the settings of a problem, the given time, and the bandwidths and
+// bound that follow from the time. A negative time means that nothing was measured. The
+// caller sets the fields that only the run determines.
 func (p *problem) row(time simtime.Time) Row {
 	r := Row{Case: p.rowCase()}
 	r.BoundUS, r.BoundKind, r.Bound = microseconds(p.bound.Time), p.bound.Kind.String(), p.bound.Why
@@ -165,8 +167,8 @@ func (p *problem) row(time simtime.Time) Row {
 
 func microseconds(t simtime.Time) float64 { return float64(t) / float64(simtime.Microsecond) }
 
-// markBest marks the fastest of some rows. Rows with wrong values do not count. All equally
-// fast rows are marked.
+// markBest sets Best in rows, the results of all algorithms at one size. Best is true for
+// the fastest row without wrong values, or for all such rows if several are equally fast.
 func markBest(rows []Row) {
 	counts := func(r Row) bool { return r.TimeUS != nil && (r.Wrong == nil || *r.Wrong == 0) }
 	least := math.Inf(1)
@@ -187,8 +189,8 @@ type Win struct {
 	Sizes     int    `json:"sizes"`
 }
 
-// wins counts the wins of each algorithm of a comparison. Algorithms with most wins come
-// first.
+// wins counts for each algorithm of a comparison at how many sizes it was best. Algorithms
+// with most wins come first.
 func wins(rows []Row) (list []Win) {
 	for _, r := range rows {
 		i := slices.IndexFunc(list, func(w Win) bool { return w.Algorithm == r.Algorithm })
@@ -216,8 +218,9 @@ func (e *tooSlowError) Error() string {
 	return fmt.Sprintf("not measured: by its formula %.0f times as long as the best", e.times)
 }
 
-// skipReason returns why a comparison omits an algorithm at a size: the algorithm does not
-// fit, or it is far too slow. It returns "" for errors that are failures.
+// skipReason returns why a comparison skips an algorithm at a size, given the error of the
+// algorithm: the algorithm does not fit, or is far too slow. It returns "" if the error
+// means that the algorithm failed.
 func skipReason(err error) string {
 	if slow, ok := errors.AsType[*tooSlowError](err); ok {
 		return slow.Error()

@@ -29,8 +29,8 @@ type Summary struct {
 
 // Run measures a collective. Unless onRow is nil, Run calls it with each row, in order; the
 // rows of all algorithms at a size come together. Several simulated rows are measured at
-// the same time. Their rows are passed to onRow as soon as they are complete, and rows of
-// real ranks after all have been measured.
+// the same time, and Run calls onRow with a row as soon as the row is complete. For real
+// ranks, Run calls onRow after all rows have been measured.
 func Run(ctx context.Context, o Options, onRow func(Row)) ([]Row, Summary, error) {
 	n, err := o.Ranks()
 	if err := cmp.Or(err, o.Validate()); err != nil {
@@ -54,14 +54,14 @@ func Run(ctx context.Context, o Options, onRow func(Row)) ([]Row, Summary, error
 	return t.rows, t.sum, err
 }
 
-// tally is the rows so far and their totals.
+// tally is the rows that have been measured so far, and their totals.
 type tally struct {
 	rows  []Row
 	sum   Summary
 	onRow func(Row)
 }
 
-// add adds the rows of the algorithms at a size.
+// add appends latest, the rows of the algorithms at one size, and updates the totals.
 func (t *tally) add(o *Options, latest []Row) {
 	moves := t.sum.Ranks*o.addends() > 1 && (o.Collective == ccl.Barrier || latest[0].Count > 0)
 	if all := len(o.algorithms()); moves && all > 1 && len(latest) == all { // a shard may have only some of the algorithms
@@ -91,7 +91,7 @@ func (o *Options) problems(ranks int) (all []*problem) {
 	return all
 }
 
-// measure measures a problem on a new machine.
+// measure measures a problem with an algorithm on a new machine.
 func (o *Options) measure(ctx context.Context, p *problem, algorithm string) (row Row, err error) {
 	defer func() {
 		switch v := recover().(type) {
@@ -146,7 +146,7 @@ func MeasureOn(r *torch.Rank, o Options) (row Row, compared int, err error) {
 	return row, compared, err
 }
 
-// measureOn measures a problem on a machine.
+// measureOn measures a problem with an algorithm on the machine of r.
 func (o *Options) measureOn(r *torch.Rank, p *problem, algorithm string) (row Row, err error) {
 	settings, err := o.settings(algorithm)
 	if err != nil {
@@ -171,8 +171,8 @@ func (o *Options) measureOn(r *torch.Rank, p *problem, algorithm string) (row Ro
 	return o.row(p, used, total, ranks, wrong), nil
 }
 
-// row returns the row of an algorithm. total and ranks are times that are summed over the
-// iterations: of all ranks together, and of each rank.
+// row returns the row of an algorithm. total is the sum of the times of all iterations.
+// ranks holds the same sum for each rank. wrong is the number of wrong elements.
 func (o *Options) row(p *problem, algorithm string, total simtime.Time, ranks []simtime.Time, wrong int) Row {
 	iters := simtime.Time(o.iters())
 	r := p.row(total / iters)

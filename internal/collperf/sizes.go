@@ -20,7 +20,7 @@ import (
 // smallest is the size after 0 if sizes are multiplied.
 const smallest topology.Bytes = 8
 
-// sizes yields the sizes to measure.
+// sizes yields the sizes to measure, in ascending order.
 func (o *Options) sizes() iter.Seq[topology.Bytes] {
 	return func(yield func(topology.Bytes) bool) {
 		if o.Collective == ccl.Barrier {
@@ -43,7 +43,7 @@ func (o *Options) sizes() iter.Seq[topology.Bytes] {
 	}
 }
 
-// numSizes returns the number of sizes.
+// numSizes returns the number of sizes that sizes yields.
 func (o *Options) numSizes() (n int64) {
 	if o.StepBytes > 0 && o.Collective != ccl.Barrier {
 		return int64((o.Max-o.Min)/o.StepBytes) + 1
@@ -63,8 +63,8 @@ func (o *Options) rows() int64 {
 	return int64(host.Product(o.numSizes(), int64(len(o.series())), int64(len(o.algorithms()))))
 }
 
-// blocks returns the number of blocks that a rank sends and receives. Collectives with one
-// block of each are in place, except sendrecv.
+// blocks returns how many blocks a rank has as input and as output. Collectives with one
+// input block and one output block are in place, except sendrecv.
 func blocks(c ccl.Collective, ranks int) (in, out int) {
 	switch c {
 	case ccl.AllGather, ccl.Gather:
@@ -77,8 +77,8 @@ func blocks(c ccl.Collective, ranks int) (in, out int) {
 	return 1, 1
 }
 
-// busFactor returns the factor from algorithm bandwidth to bus bandwidth: the traffic of a
-// rank per byte with the best algorithm.
+// busFactor returns the bus bandwidth divided by the algorithm bandwidth: the bytes that
+// each rank must move per byte of data with the best algorithm.
 func busFactor(c ccl.Collective, ranks int) float64 {
 	n := float64(ranks)
 	switch c {
@@ -106,10 +106,10 @@ func (b *Size) String() string {
 	return strconv.FormatUint(n>>(10*prefix), 10) + strings.TrimSpace(" KMGT"[prefix:prefix+1])
 }
 
-// Type returns what the help calls the value.
+// Type returns the name that help texts use for the value of the flag.
 func (b *Size) Type() string { return "size" }
 
-// Set parses a text.
+// Set parses a size in the notation of nccl-tests.
 func (b *Size) Set(text string) error {
 	m := sizePattern.FindStringSubmatch(text)
 	if m == nil {
@@ -142,7 +142,7 @@ func (d *DTypes) String() string {
 	return "all"
 }
 
-// Type returns what the help calls the value.
+// Type returns the name that help texts use for the value of the flag.
 func (d *DTypes) Type() string { return "dtype" }
 
 // Set parses the name of a dtype, also in the notation of nccl-tests, or "all".

@@ -34,7 +34,8 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// TestRound checks that sizes are rounded down to whole elements of all blocks.
+// TestRound checks that a size is rounded down so that each block has a whole number of
+// elements.
 func TestRound(t *testing.T) {
 	for _, tt := range []struct {
 		collective ccl.Collective
@@ -76,8 +77,8 @@ func TestBusFactor(t *testing.T) {
 	}
 }
 
-// FuzzSizes checks that sizes and steps are either refused, or give as many sizes as
-// numSizes says, ascending and within their limits.
+// FuzzSizes checks random limits and steps of sizes. They must either be refused, or give
+// as many sizes as numSizes returns, in ascending order and within the limits.
 func FuzzSizes(f *testing.F) {
 	f.Add(int64(8), int64(64), int64(0), 2)
 	f.Add(int64(8), int64(8<<30), int64(8), 0)

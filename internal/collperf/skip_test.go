@@ -13,8 +13,8 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// TestSkipped checks that an algorithm that does not fit or is far too slow is
-// distinguished from a failure.
+// TestSkipped checks that skipReason returns a reason for an algorithm that does not fit or
+// is far too slow, and "" for other errors.
 func TestSkipped(t *testing.T) {
 	for _, tt := range []struct {
 		err  error
@@ -35,8 +35,9 @@ func TestSkipped(t *testing.T) {
 	}
 }
 
-// TestComparesTheRest checks that a comparison has a row for every algorithm. With 96
-// addends, direct_one_phase is too slow. In the other cases, queues or tensors do not fit.
+// TestComparesTheRest checks that a comparison has a row for every algorithm, including
+// those that are skipped. With 96 addends, direct_one_phase is too slow. In the other
+// cases, queues or tensors do not fit into memory.
 func TestComparesTheRest(t *testing.T) {
 	slots := func(n string) *ccl.Config {
 		config, err := ccl.Load(t.Context(), "default", "defaults.n_slots="+n)
@@ -81,7 +82,8 @@ func TestComparesTheRest(t *testing.T) {
 	}
 }
 
-// TestNothingMoves checks that no algorithm is best if no data has to move.
+// TestNothingMoves checks that no algorithm is marked as best if no data moves, because
+// there is only one rank or the size is 0.
 func TestNothingMoves(t *testing.T) {
 	for _, tt := range []struct{ world, size, best int }{{1, 64, 0}, {2, 0, 0}, {2, 64, 1}} {
 		o := Options{Topology: system(t, "alpha_beta"), Algorithm: AllAlgorithms, World: tt.world, Min: memory.Bytes(tt.size), Max: memory.Bytes(tt.size)}
@@ -97,7 +99,7 @@ func TestNothingMoves(t *testing.T) {
 	}
 }
 
-// deref returns a text, or "" if it is nil.
+// deref returns *text, or "" if text is nil.
 func deref(text *string) string {
 	if text == nil {
 		return ""

@@ -22,7 +22,7 @@ var (
 	dtypes = []tl.DType{tl.F16, tl.BF16, tl.F32, tl.I32}
 )
 
-// point is a case of the space.
+// point is one combination of settings from the space of test cases.
 type point struct {
 	collective ccl.Collective
 	algorithm  *ccl.Algorithm
@@ -36,7 +36,7 @@ func (p point) String() string {
 	return fmt.Sprintf("%v by %s, %d ranks per %s, %d of %v", p.collective, p.algorithm.Name, p.world, p.per, p.count, p.dtype)
 }
 
-// messages returns roughly how many messages are sent.
+// messages estimates how many messages the collective of the point sends.
 func (p point) messages() int {
 	n := p.world
 	chunks := func(elems int) int { return tl.CDiv(elems*p.dtype.Size(), 4096) }
@@ -55,7 +55,8 @@ func (p point) messages() int {
 	return n * chunks(p.count)
 }
 
-// check runs a point and checks its row.
+// check measures the point on the system pes or sips, depending on the kind of ranks. It
+// checks that the row has no wrong value and is not faster than its bound.
 func (p point) check(t *testing.T, pes, sips *topology.Graph) {
 	t.Helper()
 	in, out := blocks(p.collective, p.world)

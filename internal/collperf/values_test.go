@@ -24,14 +24,15 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// operations maps reductions to the operation by which a machine combines two elements.
+// operations maps each reduction to the operation by which the simulated machine combines
+// two elements.
 var operations = map[ccl.Reduction]numeric.Op{
 	ccl.Sum: numeric.Add, ccl.Avg: numeric.Add, ccl.Product: numeric.Mul, ccl.Min: numeric.Minimum, ccl.Max: numeric.Maximum,
 	ccl.BAnd: numeric.BitAnd, ccl.BOr: numeric.BitOr, ccl.BXor: numeric.BitXor,
 }
 
-// combineInAnyOrder combines the inputs two by two in random order until one is left. Each
-// result is rounded to the dtype.
+// combineInAnyOrder reduces the inputs of all ranks: it combines two random inputs into one
+// until a single one is left. Each result is rounded to the dtype.
 func combineInAnyOrder(t *rapid.T, p *problem) []byte {
 	var rows [][]byte
 	for _, row := range p.inputs {
@@ -69,7 +70,8 @@ func drawProblem(t *rapid.T, v Values, dtypes []tl.DType, maxRanks int) *problem
 	return p
 }
 
-// TestIntegersAreExact checks that whole numbers combine to the same bits in any order.
+// TestIntegersAreExact checks that the reduction of the generated whole numbers gives the
+// same bits in any order.
 func TestIntegersAreExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawProblem(t, Integers, numeric.DTypes, 3000)
@@ -82,8 +84,8 @@ func TestIntegersAreExact(t *testing.T) {
 	})
 }
 
-// TestIntegersTellBlocksApart checks that a result that is displaced by some elements
-// differs from the right one.
+// TestIntegersTellBlocksApart checks that the expected result, shifted by a number of
+// elements, differs from itself, so that a misplaced block is detected.
 func TestIntegersTellBlocksApart(t *testing.T) {
 	for _, d := range numeric.DTypes {
 		for _, r := range ccl.Reductions() {
@@ -104,8 +106,8 @@ func TestIntegersTellBlocksApart(t *testing.T) {
 	}
 }
 
-// TestRealsAreWithin checks that random real numbers, combined in any order, are within the
-// tolerance of the reference.
+// TestRealsAreWithin checks that the reduction of random real numbers, in any order, is
+// within the tolerance of the reference.
 func TestRealsAreWithin(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawProblem(t, Reals, []tl.DType{tl.F16, tl.BF16, tl.F32, tl.F64}, 100)

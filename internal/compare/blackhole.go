@@ -22,16 +22,17 @@ const (
 	coarseSize topology.Bytes = 64 << 20
 )
 
-// similarAlgorithms maps a collective and a fabric to our algorithm that is most similar to
-// what is known about theirs.
+// similarAlgorithms maps a collective and a fabric to the kernbench algorithm that is most
+// similar to what is known about the algorithm of the reference.
 var similarAlgorithms = map[string]string{
 	"all_reduce ring": "bidirectional_ring", // a reduce-scatter, then an all-gather, in both directions
 	"all_reduce line": "ring",               // the same, back and forth over a line
 	"all_to_all line": "direct",             // chunks for distant devices pass through the devices between
 }
 
-// blackholeRow is a row of the comparison. Best is the fastest algorithm, Like the most
-// similar one.
+// blackholeRow is a row of the comparison with the reference blackhole. Best is our fastest
+// algorithm, and Like is our algorithm that is most similar to the algorithm of the
+// reference.
 type blackholeRow struct {
 	Op        string      `json:"op" table:",setting,collective"`
 	Devices   json.Number `json:"devices" table:",setting"`
@@ -50,10 +51,10 @@ type blackholeRow struct {
 	WithCall  json.Number `json:"with_call_ratio" table:",result"`
 }
 
-// runBlackhole measures each collective with the algorithm that auto chooses, with the
-// fastest algorithm and with the most similar one. call_us is how much longer theirs took
-// than the most similar algorithm at the smallest size of the series. It estimates the cost
-// of a call at any size.
+// runBlackhole measures each collective of the reference with three of our algorithms: the
+// one that auto chooses, the fastest one, and the one most similar to the algorithm of the
+// reference. The column call_us estimates the fixed cost of a call on the real devices: the
+// published time minus the time of the most similar algorithm, at the smallest size.
 func runBlackhole(l *measurer, r *Reference) *table.Table {
 	var rows []blackholeRow
 	var (
@@ -90,7 +91,8 @@ func runBlackhole(l *measurer, r *Reference) *table.Table {
 	return torch.Must(table.From(rows))
 }
 
-// blackholeOptions returns the options of a collective on the preset blackhole.
+// blackholeOptions returns the options to measure collective op on the preset blackhole,
+// with the given fabric, number of devices and size.
 func blackholeOptions(l *measurer, op, fabric, devices string, size topology.Bytes) collperf.Options {
 	var sets []string
 	if fabric == "line" {

@@ -114,8 +114,9 @@ func Tables(a, b *table.Table, o Options) (*Comparison, error) {
 	return c, nil
 }
 
-// roles returns the role of every column: the role in the options, or else that of the
-// first table that gives one. Columns without a role that contain only words are settings.
+// roles returns the role of every column by name: the role in the options, or else the role
+// in the first table that has one for the column. Columns without a role that contain only
+// words are settings.
 func (o *Options) roles(tables ...*table.Table) map[string]table.Role {
 	roles := map[string]table.Role{}
 	words := map[string]bool{}
@@ -144,8 +145,8 @@ func (o *Options) roles(tables ...*table.Table) map[string]table.Role {
 	return roles
 }
 
-// chooseColumns sets the columns to match and to compare, and the columns that only one
-// table has.
+// chooseColumns sets the columns by which rows are matched, the columns to compare, and the
+// columns that only one table has.
 func (c *Comparison) chooseColumns(a, b *table.Table, o Options) error {
 	for _, name := range slices.Concat(o.Keys, o.Values) {
 		for _, t := range []*table.Table{a, b} {
@@ -188,18 +189,18 @@ func (c *Comparison) chooseColumns(a, b *table.Table, o Options) error {
 // matchError reports that the rows of two tables cannot be matched.
 type matchError struct{ error }
 
-// settings returns the names of the columns of a table that are settings.
+// settings returns the names of the columns of a table that have the role setting.
 func (c *Comparison) settings(t *table.Table) []string {
 	return slices.DeleteFunc(t.Names(), func(name string) bool { return c.roles[name] != table.Setting })
 }
 
-// columnsOf returns the indices of named columns of a table.
+// columnsOf returns the indices of the columns of a table that have the given names.
 func columnsOf(t *table.Table, names []string) []int {
 	return lists.Make(len(names), func(i int) int { return t.Index(names[i]) })
 }
 
-// identity returns the keys of a row as one text, or the number of the row if there are no
-// keys.
+// identity returns a text by which rows are matched: the values of a row in the key
+// columns, or the number of the row if there are no key columns.
 func identity(t *table.Table, row int, columns []int) string {
 	if len(columns) == 0 {
 		return strconv.Itoa(row)
@@ -207,8 +208,9 @@ func identity(t *table.Table, row int, columns []int) string {
 	return t.Key(row, columns)
 }
 
-// name returns the name of a row for people, such as "topology=ring_1d n_elem=8". It leaves
-// out keys that are not informative. Without keys, the name is the number of the row.
+// name returns the name of a row in messages, such as "topology=ring_1d n_elem=8". It
+// leaves out keys that [informativeKeys] does not report as needed. Without keys, the name
+// is the number of the row.
 func (c *Comparison) name(t *table.Table, row int, columns []int) string {
 	if len(columns) == 0 {
 		return fmt.Sprintf("row %d", row+1)
@@ -241,14 +243,15 @@ func informativeKeys(keys []string, tables ...*table.Table) []bool {
 	return shown
 }
 
-// varies reports whether cells have different values.
+// varies reports whether at least two of the cells differ.
 func varies(cells []string) bool {
 	return slices.ContainsFunc(cells, func(c string) bool { return c != cells[0] })
 }
 
-// distinctRows returns the rows of a table. Of several rows that are equal in all columns,
-// it returns the first. Rows that have the same keys and are not equal are an error, which
-// names columns that would tell them apart.
+// distinctRows returns the indices of the rows of table t. Of several rows that are equal
+// in all columns, it returns only the first. Rows that have the same keys and are not equal
+// are an error, which names columns that would distinguish the rows. label and otherLabel
+// are the names of the two tables in the error.
 func (c *Comparison) distinctRows(t, other *table.Table, label, otherLabel string) (rows []int, err error) {
 	columns := columnsOf(t, c.Keys)
 	same := map[string][]int{}

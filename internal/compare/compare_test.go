@@ -240,7 +240,8 @@ func TestCompareAmbiguous(t *testing.T) {
 	}
 }
 
-// TestRowNames checks that the names of rows have only informative keys, each once.
+// TestRowNames checks that the names of rows contain only keys that differ between rows and
+// do not repeat another key.
 func TestRowNames(t *testing.T) {
 	for _, tt := range []struct{ a, b, want string }{
 		{"k n/s row.n/s bytes/s t_ns/l\nx 8 8 16 1\nx 16 16 32 1\n", "k n/s row.n/s bytes/s t_ns/l\nx 8 8 16 1\n", "n=16 bytes=32"},
@@ -349,8 +350,8 @@ func TestWithoutRoles(t *testing.T) {
 	}
 }
 
-// TestDirections checks that a column that no table has, or that the options name for two
-// purposes, is an error.
+// TestDirections checks the errors for options that name a column that no table has, or
+// that name a column for two purposes.
 func TestDirections(t *testing.T) {
 	a := []table.Named{{Table: read(t, "kind t_ns\nx 1\n")}, {Name: experiment.Metrics, Table: read(t, "u_ns\n1\n")}}
 	for _, tt := range []struct {
@@ -369,8 +370,8 @@ func TestDirections(t *testing.T) {
 	}
 }
 
-// TestCompareIsFair checks that a table equals itself in any order of its rows, and that
-// better values become worse when the tables are swapped.
+// TestCompareIsFair checks that a random table equals itself in any order of its rows. It
+// also checks that values that are better become worse when the tables are swapped.
 func TestCompareIsFair(t *testing.T) {
 	columns := read(t, "k/s t_ns/l busbw/h\n").Columns
 	rapid.Check(t, func(t *rapid.T) {
@@ -400,7 +401,7 @@ func TestCompareIsFair(t *testing.T) {
 	})
 }
 
-// BenchmarkTables measures the time per row of four values.
+// BenchmarkTables measures the time to compare a row of four values.
 func BenchmarkTables(b *testing.B) {
 	const rows = 1000
 	var lines strings.Builder
@@ -417,8 +418,8 @@ func BenchmarkTables(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*rows), "ns/row")
 }
 
-// TestAnotherChoice checks that an algorithm that was chosen automatically is a result,
-// which may change.
+// TestAnotherChoice checks that the column algorithm is not a key if the algorithm was
+// chosen automatically: rows match even if the algorithm changed.
 func TestAnotherChoice(t *testing.T) {
 	c, err := Tables(read(t, "size/s algorithm/r time_us/l\n8 direct 5\n16 direct 9\n"), read(t, "size/s algorithm/r time_us/l\n8 direct 5\n16 ring 7\n"), Options{})
 	if err != nil {
@@ -434,8 +435,8 @@ func TestAnotherChoice(t *testing.T) {
 	}
 }
 
-// TestSaidOnce checks that a column of points that repeats the column of its only row is
-// not compared twice.
+// TestSaidOnce checks that a column of points is not compared if it repeats the values of a
+// column of rows.
 func TestSaidOnce(t *testing.T) {
 	point := func(whole, row string) *table.Table {
 		return read(t, "n/s point.crit_ns/l crit_ns/l\n8 "+whole+" "+row+"\n")

@@ -35,7 +35,9 @@ func number(cell any) *big.Rat {
 	return nil
 }
 
-// judge compares two cells of a column with a role.
+// judge compares cells a and b of a column with a role. It returns the values, the change
+// in percent and the verdict. A change of at most threshold, as a share of a, counts as
+// equal.
 func judge(role table.Role, a, b any, threshold *big.Rat) Cell {
 	c := Cell{A: table.Text(a), B: table.Text(b), Verdict: Equal}
 	neutral := role != table.Lower && role != table.Higher && role != table.Check
@@ -100,5 +102,5 @@ func (t *Thresholds) Set(text string) error {
 	return nil
 }
 
-// forColumn returns the threshold of a column.
+// forColumn returns the threshold of a column: its own, or the one for all columns, or 0.
 func (t Thresholds) forColumn(column string) *big.Rat { return cmp.Or(t[column], t[""], new(big.Rat)) }

@@ -29,8 +29,8 @@ type Measured struct {
 	Version    string       `json:"version"` // version of kernbench
 }
 
-// measurements maps the name of a reference to the function that measures our numbers and
-// to a text about how they differ from theirs.
+// measurements maps the name of a reference to the function that measures our numbers, and
+// to a text about how our measurement differs from the published one.
 var measurements = map[string]struct {
 	run        func(*measurer, *Reference) *table.Table
 	difference string
@@ -41,7 +41,8 @@ var measurements = map[string]struct {
 	"torus6_buffer_kind":     {runTorus6, "their numbers are from another machine, and its times grow as if tensors moved whole from hop to hop; ours move in chunks that overlap"},
 }
 
-// Measure measures on our machines what is most similar to a reference.
+// Measure measures on simulated machines what is most similar to the named reference. It
+// returns the published numbers together with ours.
 func Measure(ctx context.Context, name string) (m *Measured, err error) {
 	r, err := GetReference(name)
 	if err != nil {
@@ -60,7 +61,8 @@ func Measure(ctx context.Context, name string) (m *Measured, err error) {
 // WriteCSV writes the rows.
 func (m *Measured) WriteCSV(w io.Writer) error { return m.Rows.WriteCSV(w) }
 
-// WriteText writes what is known about the reference, the rows, and how our numbers differ.
+// WriteText writes what is known about the reference, the rows, and how our measurements
+// differ from the published ones.
 func (m *Measured) WriteText(w io.Writer) error {
 	fmt.Fprintf(w, "# reference: %s, %s\n", m.Name, m.Title)
 	m.writeKnown(w, "# ")
@@ -73,14 +75,15 @@ func (m *Measured) WriteText(w io.Writer) error {
 	return err
 }
 
-// measurer measures on systems and records which systems it used. Its methods panic with
-// errors, which Measure returns.
+// measurer measures collectives on systems and records which systems it used. Its methods
+// panic with errors, which Measure returns.
 type measurer struct {
 	ctx     context.Context
 	systems []string
 }
 
-// system compiles a preset with some values changed. It ignores configuration files.
+// system compiles a preset with the settings in sets changed. It ignores configuration
+// files.
 func (l *measurer) system(preset string, sets ...string) *topology.Graph {
 	spec := torch.Must(topology.Parse("preset "+preset, torch.Must(topology.PresetSource(preset)), sets...))
 	if name := topology.OriginOf(spec).String(); !slices.Contains(l.systems, name) {
@@ -89,9 +92,10 @@ func (l *measurer) system(preset string, sets ...string) *topology.Graph {
 	return torch.Must(topology.Compile(spec))
 }
 
-// measure returns the row of a collective at one size with one algorithm, or with the
-// fastest algorithm, the first one if several are equally fast. Ranks are SIPs, and values
-// are not computed. Errors begin with the text what.
+// measure measures a collective at one size and returns its row. If the options select all
+// algorithms, it returns the row of the fastest algorithm, or the first of several that are
+// equally fast. Ranks are SIPs, and values are not computed. Errors begin with the text
+// what.
 func (l *measurer) measure(what string, o collperf.Options, size topology.Bytes) collperf.Row {
 	o.Min, o.Max, o.RanksPer, o.NoCheck = size, size, collperf.PerSIP, true
 	rows, _, err := collperf.Run(l.ctx, o, nil)
@@ -107,12 +111,12 @@ func (l *measurer) measure(what string, o collperf.Options, size topology.Bytes)
 	return rows[best]
 }
 
-// formatFixed formats a number with some digits after the decimal point.
+// formatFixed formats a number with the given number of decimal places.
 func formatFixed(x float64, places int) json.Number {
 	return json.Number(strconv.FormatFloat(x, 'f', places, 64))
 }
 
-// ratio returns ours divided by theirs.
+// ratio returns our number divided by the published number, with three decimal places.
 func ratio(ours, theirs float64) json.Number { return formatFixed(ours/theirs, 3) }
 
 type fsimRow struct {
@@ -150,7 +154,8 @@ type torus6Row struct {
 	Ratio  json.Number  `json:"ratio" table:",result"`
 }
 
-// runTorus6 measures what the bench center_root_buffers measures.
+// runTorus6 measures the all-reduce of the bench center_root_buffers on the torus of the
+// reference.
 func runTorus6(l *measurer, r *Reference) *table.Table {
 	g := l.system("torus2x3", "system.sips.w=3", "system.sips.h=2")
 	var rows []torus6Row
@@ -172,8 +177,8 @@ const (
 	largeBytes = 16 << 20 // size at which the fastest algorithm is measured
 )
 
-// boundsRow is a row of the comparison. Its times are in M/b: message size divided by the
-// bandwidth of a link.
+// boundsRow is a row of the comparison with published bounds. Its times are in units of
+// M/b: the message size divided by the bandwidth of a link.
 type boundsRow struct {
 	Topology   string      `json:"topology" table:",setting"`
 	Nodes      json.Number `json:"nodes" table:",setting"`
@@ -186,8 +191,8 @@ type boundsRow struct {
 	Ratio      json.Number `json:"ratio" table:",result"`
 }
 
-// runBounds measures our bound and the fastest algorithm on each fabric. All algorithms are
-// tried at 1 MiB, and the fastest is measured at 16 MiB.
+// runBounds computes our lower bound and measures the fastest algorithm on each fabric of
+// the reference. All algorithms are tried at 1 MiB, and the fastest is measured at 16 MiB.
 func runBounds(l *measurer, r *Reference) *table.Table {
 	var rows []boundsRow
 	for i := range r.Table.Rows {
@@ -206,7 +211,8 @@ func runBounds(l *measurer, r *Reference) *table.Table {
 	return torch.Must(table.From(rows))
 }
 
-// fabricSets returns the settings that change a preset to a fabric such as "torus_2d 2x3".
+// fabricSets returns the settings that give a preset the fabric and number of nodes of a
+// reference, such as "torus_2d 2x3".
 func fabricSets(fabric, nodes string) []string {
 	kind, grid, _ := strings.Cut(fabric, " ")
 	sets := []string{"system.sips.topology=" + kind, "system.sips.count=" + nodes}

@@ -17,7 +17,7 @@ import (
 	"github.com/kernbench/kernbench/table"
 )
 
-// Reference is published numbers of others, and what is known about them.
+// Reference is a table of published numbers, and what is known about the numbers.
 type Reference struct {
 	Name    string            `json:"reference"`
 	Title   string            `json:"title"`
@@ -87,7 +87,8 @@ func parse(text []byte) (*Reference, error) {
 	return r, err
 }
 
-// Text returns a cell as text. It panics if there is no such column.
+// Text returns the cell of a row in the named column as text. It panics if there is no such
+// column.
 func (r *Reference) Text(row int, column string) string {
 	i, err := r.Table.Find(column)
 	if err != nil {
@@ -96,7 +97,8 @@ func (r *Reference) Text(row int, column string) string {
 	return r.Table.Text(row, i)
 }
 
-// Number returns a cell as a number. It panics if the cell is no number.
+// Number returns the cell of a row in the named column as a number. It panics if the cell
+// is not a number.
 func (r *Reference) Number(row int, column string) float64 {
 	x, err := strconv.ParseFloat(r.Text(row, column), 64)
 	if err != nil {
@@ -105,12 +107,13 @@ func (r *Reference) Number(row int, column string) float64 {
 	return x
 }
 
-// digits returns a cell that is a number, with the digits of the file.
+// digits returns the cell of a row in the named column, which is a number, with exactly the
+// digits of the file.
 func (r *Reference) digits(row int, column string) json.Number {
 	return json.Number(r.Text(row, column))
 }
 
-// writeKnown writes what is known about a reference, and what is not.
+// writeKnown writes what is known about a reference, and what is not known.
 func (r *Reference) writeKnown(w io.Writer, indent string) {
 	writeLines(w, indent+"source", r.Source)
 	writeLines(w, indent+"date", []string{r.Date})

@@ -12,8 +12,8 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// TestReferences checks that every file has a title, a source, the meaning of its columns
-// and what is not known, and that there is a measurement to compare with.
+// TestReferences checks every reference. Its file must have a title, a source, the meaning
+// of its columns and what is not known. There must be a measurement to compare with it.
 func TestReferences(t *testing.T) {
 	want := []string{"allreduce_lower_bounds", "fsim", "tenstorrent_blackhole", "torus6_buffer_kind"}
 	if diff := cmp.Diff(want, References()); diff != "" {
@@ -45,7 +45,8 @@ func TestReferences(t *testing.T) {
 	}
 }
 
-// TestFacts checks some numbers of each reference.
+// TestFacts checks a few numbers of each reference, to detect accidental changes of the
+// files.
 func TestFacts(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -89,8 +90,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestMeasure checks the rows of a reference with our numbers and the names of the systems.
-// docs/use/references.md has all tables.
+// TestMeasure checks what Measure returns for a reference: the rows with our numbers, and
+// the names of the systems. docs/use/references.md has the tables of all references.
 func TestMeasure(t *testing.T) {
 	b, err := Measure(t.Context(), "torus6_buffer_kind")
 	if err != nil {

@@ -40,9 +40,11 @@ func (s *Summary) Matched() (rows int) {
 	return rows
 }
 
-// All compares the tables of two files or folders that have the same names. It skips tables
-// without the columns that the options name. It also skips metrics and times of ranks that
-// only one file has. Rows that cannot be matched are an error.
+// All compares each table in a with the table of the same name in b. a and b are the tables
+// of two files or folders. Summary.Missing and Summary.Added list tables that have no
+// counterpart, except metrics and times of ranks, which are optional. All skips tables that
+// lack columns that the options name. It returns an error if the rows of two tables cannot
+// be matched, or if no table was compared.
 func All(a, b []table.Named, o Options) (*Summary, error) {
 	if err := o.check(slices.Concat(a, b)); err != nil {
 		return nil, err
@@ -87,7 +89,8 @@ func All(a, b []table.Named, o Options) (*Summary, error) {
 	return nil, errors.New("they have no table of the same name: compare two files, or two folders with the same files")
 }
 
-// optional reports whether a table may be missing in one of two results.
+// optional reports whether the table with a name may be missing in one of two results:
+// metrics and times of ranks.
 func optional(name string) bool { return name == experiment.Metrics || name == experiment.Ranks }
 
 // findTable returns the table with a name, or nil if there is none.

@@ -12,14 +12,15 @@ import (
 	"github.com/kernbench/kernbench/table"
 )
 
-// KeepChanges removes the cells that are equal.
+// KeepChanges removes the cells whose verdict is equal from all tables.
 func (s *Summary) KeepChanges() {
 	for _, t := range s.Tables {
 		t.Cells = slices.DeleteFunc(t.Cells, func(c Cell) bool { return c.Verdict == Equal })
 	}
 }
 
-// Trouble returns a sentence about what is worse or missing in B.
+// Trouble returns a sentence that says how many values of B are worse than in A, and how
+// many rows, columns and files of A are missing in B.
 func (s *Summary) Trouble() string {
 	worse, rows, columns := 0, 0, 0
 	for _, n := range s.Tables {
@@ -41,7 +42,8 @@ func (s *Summary) Trouble() string {
 	return than
 }
 
-// Unmatched returns a sentence about why no row of A matches a row of B, and what to do.
+// Unmatched returns a sentence that says why no row of A matches a row of B, and what to do
+// about it.
 func (s *Summary) Unmatched() string {
 	t := s.Tables[0]
 	switch {

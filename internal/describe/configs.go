@@ -43,9 +43,9 @@ func DescribeCollectives(c *ccl.Config) (*Collectives, error) {
 	return all, nil
 }
 
-// isUnset reports whether an entry leaves a setting open. The topology then determines the
-// setting: the root cube is the cube in the middle, a chunk is a slot, and the world is all
-// PEs.
+// isUnset reports whether an entry of ccl.yaml does not give a value for setting m. The
+// topology then determines the value: the root cube is the cube in the middle, a chunk is a
+// slot, and the world is all PEs.
 func isUnset(m table.Member) bool {
 	switch m.Name {
 	case "name", "algorithm", "n_elem":
@@ -88,7 +88,7 @@ type Scheduling struct {
 	Runtimes []table.Record  `json:"runtimes"` // each with the name first, then its own keys
 }
 
-// DescribeTasks returns the numbers of a configuration of tasks.
+// DescribeTasks returns the costs of scheduling that a configuration of tasks sets.
 func DescribeTasks(c *task.Config) *Scheduling {
 	s := &Scheduling{
 		Version: version.Version, Tasks: topology.OriginOf(c), Control: configRecord(c.Control),
@@ -103,7 +103,7 @@ func DescribeTasks(c *task.Config) *Scheduling {
 	return s
 }
 
-// configRecord returns the keys and values of a part of the configuration.
+// configRecord returns the keys and values of part, which is a struct of the configuration.
 func configRecord(part any) (list table.Record) {
 	v := reflect.ValueOf(part)
 	for _, k := range config.Keys(v.Type()) {
@@ -116,7 +116,8 @@ func configRecord(part any) (list table.Record) {
 	return list
 }
 
-// WriteText writes the numbers as two tables.
+// WriteText writes two tables: the numbers that all runtimes share, and the numbers of each
+// runtime.
 func (s *Scheduling) WriteText(w io.Writer) error {
 	text := func(v table.Member) string { return strings.TrimSuffix(fmt.Sprint(v.Value), "ns") }
 	var columns []string // in the order in which they first appear

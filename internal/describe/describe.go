@@ -7,7 +7,8 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// Describe computes the numbers of a compiled system, without its links.
+// Describe computes the numbers of a compiled system, such as sizes, bandwidths and peak
+// rates. Links are not included.
 func Describe(g *topology.Graph) Machine {
 	s := g.Spec()
 	pes, sips := int64(s.CubesPerSIP()*s.PEsPerCube()), int64(s.System.SIPs.Count)
@@ -34,8 +35,8 @@ func Describe(g *topology.Graph) Machine {
 // cornerNames holds the names of the corners, by the number of corners.
 var cornerNames = map[int][]string{1: {"all"}, 2: {"W", "E"}, 4: {"NW", "NE", "SW", "SE"}}
 
-// corners returns the corners with their PEs and the routers that the compiled system
-// attached the PEs to.
+// corners returns the corners of a cube, each with its PEs and the routers that the
+// compiled system attached the PEs to.
 func corners(g *topology.Graph) []Corner {
 	layout := g.Spec().Cube.PELayout
 	var blocks []Corner
@@ -52,7 +53,7 @@ func corners(g *topology.Graph) []Corner {
 	return blocks
 }
 
-// hbmBandwidth returns the bandwidth of the slices of n PEs together, in GB/s. Either the
+// hbmBandwidth returns the total bandwidth of the HBM slices of n PEs, in GB/s. Either the
 // channels or the link to the router limit a slice. It returns nil if the bandwidth is
 // unlimited.
 func hbmBandwidth(h topology.HBM, n int64) *json.Number {
@@ -67,7 +68,7 @@ func hbmBandwidth(h topology.HBM, n int64) *json.Number {
 }
 
 // gemmPeak returns the peak rate of n matrix engines in TFLOP/s, or nil if they take no
-// time. The number is exact, which GEMM.Peak times n need not be.
+// time. The number is exact, while GEMM.Peak times n may be rounded.
 func gemmPeak(e topology.GEMM, n int64) *json.Number {
 	if _, ok := e.Peak(); !ok {
 		return nil

@@ -28,7 +28,8 @@ func compile(t *testing.T, sets ...string) *topology.Graph {
 
 func number(n json.Number) *json.Number { return &n }
 
-// TestNumbers checks the totals of a system, and the exact numbers of PEs and HBM.
+// TestNumbers checks the totals of a system, and the exact rates and bandwidths of PEs and
+// HBM.
 func TestNumbers(t *testing.T) {
 	m := Describe(compile(t))
 	want := Totals{
@@ -84,7 +85,8 @@ func TestCorners(t *testing.T) {
 	}
 }
 
-// TestNoTime checks that infinite rates are not shown as numbers.
+// TestNoTime checks that engines that take no time, and so have infinite rates, have no
+// number for the rate.
 func TestNoTime(t *testing.T) {
 	m := Describe(compile(t, "pe.gemm.clock=100GHz", "pe.gemm.array={m: 1048576, k: 1048576, n: 1048576}", "pe.math.cycles.simple=0"))
 	if m.PerPE.GEMM != nil || m.PerPE.Math != nil || m.Totals.GEMM != nil {
@@ -139,8 +141,8 @@ func TestDecimal(t *testing.T) {
 	}
 }
 
-// TestTreeOfOverrides checks that a tree lists overrides and marks the siblings that they
-// change.
+// TestTreeOfOverrides checks that the tree of a machine lists the overrides, and marks
+// groups of siblings of which an override changes one.
 func TestTreeOfOverrides(t *testing.T) {
 	got := Describe(compile(t, "overrides=[{link: sip0.io.switch<->sip1.io.switch, bandwidth: unlimited, latency: 0 ns}, "+
 		"{link: sip0.cube0.r0c0->sip0.cube0.r0c1, absent: true}]")).Tree(DepthSIP)

@@ -63,7 +63,8 @@ type Buffer struct {
 	Domain string `json:"domain,omitempty"`
 }
 
-// DescribeScenario returns a scenario with the values of its plan.
+// DescribeScenario describes a scenario for the number of ranks of a plan. Sizes and
+// offsets are those that the plan computed.
 func DescribeScenario(s *scenario.Scenario, plan *scenario.Plan) *Scenario {
 	shown := &Scenario{
 		Scenario: plan.Name, Summary: s.Summary, NRanks: plan.Ranks, Root: -1, Devices: plan.Devices, Params: plan.Params(),
@@ -151,7 +152,8 @@ func (s *Scenario) WriteText(w io.Writer) error {
 	return nil
 }
 
-// RootText returns the root of a scenario as part of a line, "" if there is none.
+// RootText returns the root of a scenario as the continuation of a line, such as ", root
+// 0". It returns "" if there is no root.
 func RootText(root int) string {
 	if root < 0 {
 		return ""
@@ -159,7 +161,8 @@ func RootText(root int) string {
 	return fmt.Sprintf(", root %d", root)
 }
 
-// ParamText returns the parameters of a scenario as part of a line, "" if there are none.
+// ParamText returns the parameters of a scenario as the continuation of a line. It returns
+// "" if there are no parameters.
 func ParamText(params map[string]string) string {
 	if len(params) == 0 {
 		return ""

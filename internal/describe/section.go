@@ -91,7 +91,7 @@ func jsonKey(k config.Key) string {
 	return strings.TrimSuffix(k.Name, units[t].suffix) + units[t].suffix
 }
 
-// decimal divides a whole number by ten to the power of places, exactly.
+// decimal divides the whole number digits by ten to the power of places, exactly.
 func decimal(digits string, places int) json.Number {
 	if short := places + 1 - len(digits); short > 0 {
 		digits = strings.Repeat("0", short) + digits
@@ -160,8 +160,8 @@ func WriteMachine(ctx context.Context, w io.Writer, m Machine, g *topology.Graph
 	return out.Flush()
 }
 
-// writeRows writes a row for every link, separated by between. row formats the numbers of a
-// link.
+// writeRows writes a row for every link. row formats the numbers of a link, and between
+// separates rows.
 func writeRows(ctx context.Context, out *bufio.Writer, g *topology.Graph, between string, row func(linkNumbers) linkRow) error {
 	const every = 4096 // number of links between checks of the context
 	known := map[linkNumbers]linkRow{}
@@ -187,7 +187,7 @@ func writeRows(ctx context.Context, out *bufio.Writer, g *topology.Graph, betwee
 	return out.Flush()
 }
 
-// nanoseconds formats a time in nanoseconds as an exact decimal.
+// nanoseconds formats a time as an exact decimal number of nanoseconds.
 func nanoseconds(t topology.Time) string {
 	return string(decimal(strconv.FormatInt(int64(t), 10), 6))
 }

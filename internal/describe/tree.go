@@ -103,8 +103,8 @@ func (m Machine) cubeBranch(depth int) branch {
 	return b
 }
 
-// branch returns a line with the PEs of a corner and their routers. It names only the first
-// eight.
+// branch returns a line with the PEs of a corner and their routers. It names at most eight
+// PEs.
 func (c Corner) branch() branch {
 	const shown = 8
 	var places []string
@@ -137,8 +137,8 @@ func (m Machine) peBranch(n int) branch {
 	}}
 }
 
-// linkText returns the numbers that links of a kind share. latency is nil if the length of
-// a wire determines it.
+// linkText formats the numbers of one kind of link: the bandwidth, the latency and the
+// number of parallel links. latency is nil if the length of a wire determines it.
 func linkText(bw topology.BytesPerSec, latency *topology.Time, parallel int) string {
 	text := topology.Format(bw) + " each way"
 	if latency != nil {
@@ -214,7 +214,8 @@ type branch struct {
 	sub  []branch
 }
 
-// leaf returns the line of a component and its numbers.
+// leaf returns a branch without branches below it: the name of a component, followed by
+// facts.
 func leaf(name string, facts ...string) branch {
 	return branch{text: name + ": " + strings.Join(facts, ", ")}
 }

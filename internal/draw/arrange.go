@@ -64,12 +64,13 @@ func (p *builder) arrange(in *rect) ([]rect, routeFunc) {
 	}
 }
 
-// rowMajor returns the first n cells of a grid with a number of columns, row by row.
+// rowMajor returns the first n cells of a grid that has cols columns, row by row.
 func rowMajor(n, cols int) []gridCell {
 	return lists.Make(n, func(i int) gridCell { return gridCell{i % cols, i / cols} })
 }
 
-// snakeCells arranges a line in rows that alternate in direction.
+// snakeCells arranges n SIPs that form a line in rows that alternate in direction. It
+// returns the cell of each SIP and the size of the grid.
 func snakeCells(n int) (cells []gridCell, cols, rows int) {
 	cols = n
 	if n > maxOneRow {
@@ -84,10 +85,11 @@ func snakeCells(n int) (cells []gridCell, cols, rows int) {
 	return cells, cols, (n + cols - 1) / cols
 }
 
-// ringCells arranges a ring on a grid so that neighbours in the ring are adjacent. The ring
-// starts at the top left. It runs through the columns right of the first in rows that
-// alternate in direction, and returns upwards in the first column. If there are too few
-// SIPs to fill the grid, the last row is shorter.
+// ringCells arranges n SIPs that form a ring on a grid, so that neighbours in the ring are
+// adjacent. It returns the cell of each SIP and the size of the grid. The ring starts at
+// the top left. It runs through the columns right of the first in rows that alternate in
+// direction, and returns upwards in the first column. If there are too few SIPs to fill the
+// grid, the last row is shorter.
 func ringCells(n int) (cells []gridCell, cols, rows int) {
 	if n <= 2 {
 		return rowMajor(n, n), n, 1
@@ -117,7 +119,8 @@ func ringCells(n int) (cells []gridCell, cols, rows int) {
 	return cells[:n], cols, rows
 }
 
-// pitch returns the width and height of a grid cell, in whole pixels.
+// pitch divides an area into cols × rows cells. It returns the width and height of a cell
+// in whole pixels.
 func pitch(in rect, cols, rows int) (w, h float64) {
 	return math.Floor(in.w / float64(cols)), math.Floor(in.h / float64(rows))
 }
@@ -153,8 +156,9 @@ func straightPath(a, b rect) []point {
 
 // wrapPath returns the path of a wrap-around link from the first box of a row to the last.
 // The path leaves the first box on the left, runs between this row and the next, and enters
-// the last box from the right. It is closer to the boxes at the sides than below them, so
-// that the wrap-around links of rows and of columns do not coincide where they cross.
+// the last box from the right. Its distance from the boxes is smaller at their sides than
+// below them. Therefore the wrap-around links of rows and of columns do not coincide where
+// they cross.
 func wrapPath(first, last, in rect, cols, rows int) []point {
 	cw, ch := pitch(in, cols, rows)
 	gapX, gapY := cw-first.w, ch-first.h
@@ -209,7 +213,8 @@ func (r rect) exitPoint(to point) point {
 	return c.lerp(to, min(r.w/2/math.Abs(to.x-c.x), r.h/2/math.Abs(to.y-c.y)))
 }
 
-// unobstructed reports whether no line between two boxes crosses a third box.
+// unobstructed reports whether the boxes can be joined by straight lines: no line between
+// two of the boxes may cross a third box.
 func unobstructed(boxes []rect, line routeFunc) bool {
 	for a := range boxes {
 		for b := range a {

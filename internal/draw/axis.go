@@ -23,8 +23,8 @@ func (a Axis) text() string {
 	return a.Label + " (" + a.Unit + ")"
 }
 
-// tooltip returns a line of a tooltip: the quantity, or name if the axis has no label, and
-// the number with its unit.
+// tooltip returns a line of a tooltip: the label of the axis, or name if the axis has no
+// label, followed by v with its unit.
 func (a Axis) tooltip(name string, v float64) string {
 	return cmp.Or(a.Label, name) + ": " + withUnit(a.Format, v, a.Unit)
 }

@@ -129,11 +129,11 @@ func layoutNames(names []string, slot float64) groupNames {
 	return upwards
 }
 
-// labelInterval returns the smallest n such that every n-th row of a height has space for a
-// label.
+// labelInterval returns how many rows share one label: the smallest n such that n rows
+// together are at least as high as a label. height is the height of a row.
 func labelInterval(height float64) int { return int(math.Ceil((sizeTick + 1) / height)) }
 
-// height returns the space that the names take below the ticks.
+// height returns the height of the space that the names take below the ticks, in pixels.
 func (n groupNames) height() float64 {
 	return float64(n.lines)*tickText.lineHeight() + n.uprightHeight + gap/2
 }

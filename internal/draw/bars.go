@@ -63,8 +63,8 @@ type bar struct {
 	bound         bool // drawn as a line
 }
 
-// layout returns the bars that have a value, group by group. The bounds of a group follow
-// its bars.
+// layout returns the bars and bounds that have a value, group by group. Within a group,
+// bounds follow bars.
 func (b Bars) layout() []bar {
 	var bars []bar
 	for g := range b.Groups {
@@ -86,7 +86,8 @@ func (b Bars) layout() []bar {
 	return bars
 }
 
-// ruler returns the y axis, with space above the highest bar for its value.
+// ruler returns the y axis. It leaves space above the highest bar for the text of its
+// value.
 func (b Bars) ruler(bars []bar) ruler {
 	values := lists.Make(len(bars), func(i int) float64 { return bars[i].value })
 	if !b.Y.Log {
@@ -151,7 +152,7 @@ func (b Bars) paint(series int) paint {
 	return barPaint(i, n)
 }
 
-// look returns the line style of a bound.
+// look returns the line style of a series that is a bound.
 func (b Bars) look(series int) look {
 	i, _ := b.kindIndex(series)
 	return boundLook(i, ink)

@@ -32,7 +32,7 @@ func TestBars(t *testing.T) {
 }
 
 // TestBarBounds checks that a bound is a dashed line across each group, and that the y axis
-// includes it.
+// reaches to the value of the bound.
 func TestBarBounds(t *testing.T) {
 	b := sampleBars()
 	without := parse(t, mustSVG(t, b))

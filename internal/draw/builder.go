@@ -88,9 +88,10 @@ func newBuilder(g *topology.Graph, at Place) (*builder, error) {
 // endpoints is two components, in the order of the blocks that a wire connects.
 type endpoints struct{ from, to topology.NodeID }
 
-// join adds a wire for the links between pairs of components. The links determine the state
-// of the wire. If only one direction remains, the wire points in that direction. The text
-// of an overridden wire is replaced by the effect of the overrides.
+// join adds wire w to a diagram. The wire stands for the links between the given pairs of
+// components. If overrides change these links, join sets the state of the wire and replaces
+// the text of the wire by the effect of the overrides. If overrides remove one direction of
+// all links, the wire points in the other direction.
 func (p *builder) join(d *Diagram, w wire, links ...endpoints) {
 	var names, texts []string
 	states, remaining := map[state]int{}, map[bool]int{} // remaining: key true is the direction of the wire
@@ -155,7 +156,7 @@ func (w *wire) arrow(along bool) string {
 	return " ←"
 }
 
-// joinNamed adds a wire between two blocks that stand for one component each.
+// joinNamed adds a wire between two blocks, each of which has the name of a component.
 func (p *builder) joinNamed(d *Diagram, w wire) {
 	a, _ := p.Lookup(d.blocks[w.from].name)
 	b, _ := p.Lookup(d.blocks[w.to].name)
@@ -179,8 +180,8 @@ func bandwidthLabel(bw topology.BytesPerSec) string {
 	return topology.Format(bw)
 }
 
-// latencyText returns the latency of links. Without a given latency, the length of a link
-// determines it, and the text is the delay of wires.
+// latencyText formats the latency of links. latency is nil if the length of a link
+// determines its latency; the text then is the delay of wires per mm.
 func (p *builder) latencyText(latency *topology.Time) string {
 	if latency != nil {
 		return topology.Format(*latency)

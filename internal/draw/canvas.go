@@ -15,8 +15,8 @@ type Figure interface {
 	draw(c *canvas) error
 }
 
-// SVG returns a figure as SVG. Text remains text, and tooltips are title elements of
-// groups.
+// SVG returns a figure as SVG. Text becomes text elements, and tooltips become title
+// elements of groups.
 func SVG(f Figure) ([]byte, error) {
 	c, err := newCanvas(f)
 	if err != nil {
@@ -114,7 +114,8 @@ func (c *canvas) startPage(w, h float64, title, desc string) {
 	c.box(rect{0, 0, w, h}, paper)
 }
 
-// shape adds a path. It ignores a path with a coordinate that is not a finite number.
+// shape adds a painted path to the canvas. It ignores a path with a coordinate that is not
+// a finite number.
 func (c *canvas) shape(p path, with paint) {
 	if len(p) == 0 || slices.ContainsFunc(p, func(s segment) bool { return !s.at[0].finite() || !s.at[1].finite() }) {
 		return
@@ -127,7 +128,7 @@ func (c *canvas) shape(p path, with paint) {
 }
 
 // addArrowHead adds an arrow head at the end of a path, whose last segment must be a line.
-// It returns the path shortened to the head.
+// It returns the path without the part that the head covers.
 func (c *canvas) addArrowHead(p path, with paint) path {
 	last := len(p) - 1
 	from, tip := p[last-1].at[0], p[last].at[0]
@@ -148,7 +149,7 @@ func (c *canvas) addArrowHead(p path, with paint) path {
 	return short
 }
 
-// lines strokes a line through points.
+// lines draws a line through points, with a colour and a width.
 func (c *canvas) lines(with colour, width float64, points ...point) {
 	c.shape(line(points...), paint{line: with, width: width})
 }
@@ -188,8 +189,8 @@ const (
 	sizeMin     = 9  // smallest text of all
 )
 
-// heading starts a page of a size and writes its title and subtitle. Each is one line, cut
-// to the width of the page.
+// heading starts a page of w×h pixels and writes its title and subtitle. Both are one line,
+// cut to the width of the page.
 func (c *canvas) heading(w, h float64, title, subtitle string) {
 	c.startPage(w, h, title, subtitle)
 	top, below := style{size: sizeHeading, bold: true}, style{size: sizeHead, colour: faint}

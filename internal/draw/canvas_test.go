@@ -16,7 +16,7 @@ type sketch func(c *canvas) error
 
 func (s sketch) draw(c *canvas) error { return s(c) }
 
-// newSketch returns a figure of 1280×100 pixels, which is not scaled as PNG.
+// newSketch returns a figure of 1280×100 pixels, the width at which PNG does not scale.
 func newSketch(draw func(c *canvas)) Figure {
 	return sketch(func(c *canvas) error {
 		c.startPage(1280, 100, "A sketch", "")
@@ -92,7 +92,7 @@ func TestSVG(t *testing.T) {
 	}
 }
 
-// TestPNG checks that shapes of known areas have the same amount of ink.
+// TestPNG checks that the amount of ink of a shape in a PNG equals the area of the shape.
 func TestPNG(t *testing.T) {
 	tests := []struct {
 		name string
@@ -159,7 +159,8 @@ func TestHatches(t *testing.T) {
 	}
 }
 
-// TestText checks that text in a PNG is where its anchor and its measured width put it.
+// TestText checks that all ink of a text in a PNG is in the rectangle that follows from the
+// anchor of the text and its measured width.
 func TestText(t *testing.T) {
 	s := style{size: 40, colour: black}
 	width := int(math.Ceil(s.width("HlH")))
@@ -194,8 +195,8 @@ func TestWidth(t *testing.T) {
 	}
 }
 
-// TestEncode checks that the extension of a file name selects the format, and the errors of
-// figures that cannot be encoded.
+// TestEncode checks that the extension of a file name selects the format. It also checks
+// the errors for unknown extensions and for figures that cannot be encoded.
 func TestEncode(t *testing.T) {
 	f := newSketch(func(*canvas) {})
 	for name, want := range map[string]string{"a.svg": "<svg", "b.SVG": "<svg", "c.d/e.png": "\x89PNG", "f.PNG": "\x89PNG"} {

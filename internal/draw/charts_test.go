@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestSameBytes checks that a figure always has the same bytes, also when it is drawn
-// concurrently.
+// TestSameBytes checks that a figure has the same bytes each time it is drawn, also by
+// concurrent goroutines.
 func TestSameBytes(t *testing.T) {
 	for name, f := range sampleFigures() {
 		for format, draw := range map[string]func(Figure) ([]byte, error){"svg": SVG, "png": PNG} {
@@ -35,7 +35,7 @@ func TestSameBytes(t *testing.T) {
 	}
 }
 
-// TestSizes checks that charts have the size of a slide in both formats.
+// TestSizes checks that charts have the size of a slide, as SVG and as PNG.
 func TestSizes(t *testing.T) {
 	for name, f := range sampleFigures() {
 		if svg := mustSVG(t, f); !bytes.Contains(svg, []byte(` viewBox="0 0 960 540" width="960" height="540" `)) {

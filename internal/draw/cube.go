@@ -137,8 +137,8 @@ func (p *builder) addQuarterBlock(d *Diagram, in, r int, cw, ch float64, q quart
 	p.join(d, wire{from: r, to: b, role: q.role, path: path}, lists.Make(len(q.nodes), func(i int) endpoints { return endpoints{id, q.nodes[i]} })...)
 }
 
-// corners holds the names of the parts of the NoC that PEs belong to, by the number of
-// parts.
+// corners holds the names of the parts of the NoC to which PEs are attached. The key is the
+// number of parts.
 var corners = map[int][]string{1: {""}, 2: {"W half", "E half"}, 4: {"NW corner", "NE corner", "SW corner", "SE corner"}}
 
 // shortNames returns a short name for several numbered components: "pe0, 4 … 12".

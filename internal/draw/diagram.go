@@ -173,8 +173,9 @@ func (d *Diagram) subtitle(maxWidth float64) string {
 	return s.cut(d.source, maxWidth-s.width(hash)) + hash
 }
 
-// paint draws everything except the heading and the legend, with the origin of the area at
-// a point. Blocks and wires have tooltips. Overridden wires are painted over the others.
+// paint draws everything except the heading and the legend. at is the position of the top
+// left corner of the area of blocks. Blocks and wires have tooltips. Overridden wires are
+// painted over the others.
 func (d *Diagram) paint(c *canvas, at point) {
 	for _, f := range d.frames {
 		c.group(f.name, func() {
@@ -198,7 +199,7 @@ func (d *Diagram) paint(c *canvas, at point) {
 	}
 }
 
-// labels returns the texts in the picture outside of blocks.
+// labels returns the texts in the picture that are outside of blocks.
 func (d *Diagram) labels() []textLine {
 	ls := slices.Clone(d.notes)
 	for _, f := range d.frames {
@@ -279,7 +280,8 @@ func (d *Diagram) fitTexts() {
 	}
 }
 
-// fit returns how many lines of a block fit and the text size, or 0, 0 if no line fits.
+// fit returns how many lines of a block fit and the largest text size at which they fit, or
+// 0, 0 if no line fits.
 func (b block) fit() (lines int, size float64) {
 	for lines = len(b.lines); lines > 0; lines-- {
 		least := sizeMin
@@ -295,8 +297,8 @@ func (b block) fit() (lines int, size float64) {
 	return 0, 0
 }
 
-// layoutLines centres the first lines in the block, with the lines after the first in a
-// smaller size. It reports whether all of them fit.
+// layoutLines centres the given number of lines in the block. The first line has the given
+// size, and the others are smaller. ok reports whether all these lines fit.
 func (b block) layoutLines(lines int, size float64) (ws []textLine, ok bool) {
 	small := style{size: max(size-2, sizeMin+1), anchor: atMiddle}
 	first := style{size: size, bold: true, anchor: atMiddle}

@@ -17,7 +17,8 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// compile returns a compiled preset with some settings changed.
+// compile returns the compiled preset of a name. sets holds settings KEY=VALUE that change
+// it.
 func compile(t testing.TB, name string, sets ...string) *topology.Graph {
 	t.Helper()
 	var spec *topology.Spec
@@ -44,7 +45,8 @@ func drawView(t testing.TB, g *topology.Graph, v View, at Place) *Diagram {
 	return d
 }
 
-// systemSettings returns the settings for n SIPs in a shape, followed by more.
+// systemSettings returns the settings for n SIPs in a network of a shape, followed by the
+// settings in more.
 func systemSettings(shape topology.Shape, n int, more ...string) []string {
 	return append([]string{"system.sips.topology=" + string(shape), fmt.Sprintf("system.sips.count=%d", n)}, more...)
 }
@@ -93,7 +95,7 @@ func forEachView(t *testing.T, test func(*testing.T, *topology.Graph, View, *Dia
 	}
 }
 
-// TestLegible checks that texts stay in their places and that wires cross no blocks.
+// TestLegible runs checkLegible on every view of every system.
 func TestLegible(t *testing.T) {
 	forEachView(t, func(t *testing.T, _ *topology.Graph, _ View, d *Diagram) { checkLegible(t, d) })
 }
@@ -314,7 +316,8 @@ func TestDOT(t *testing.T) {
 	})
 }
 
-// TestGraphviz checks that Graphviz accepts the files, if it is installed.
+// TestGraphviz checks that Graphviz accepts the output of DOT. It is skipped if Graphviz is
+// not installed.
 func TestGraphviz(t *testing.T) {
 	neato, err := exec.LookPath("neato")
 	if err != nil {
@@ -381,8 +384,8 @@ func TestOverrides(t *testing.T) {
 	}
 }
 
-// TestOneWay checks that the wire of a link whose other direction is absent points in the
-// remaining direction.
+// TestOneWay checks that a wire points in the remaining direction if an override removes
+// the other direction.
 func TestOneWay(t *testing.T) {
 	g := compile(t, "torus2x3", "overrides=[{link: sip4.io.switch->sip5.io.switch, absent: true}, {link: sip1.io.switch->sip0.io.switch, absent: true},"+
 		"{link: sip0.cube0.r1c1->sip0.cube0.r1c2, absent: true}]")
@@ -551,8 +554,8 @@ func TestBandwidths(t *testing.T) {
 	}
 }
 
-// TestOverrideTexts checks that the numbers of overrides are written at their links, with
-// an arrow if they apply to one direction.
+// TestOverrideTexts checks that the new bandwidths and latencies of overrides are written
+// at their links, with an arrow if they apply to one direction.
 func TestOverrideTexts(t *testing.T) {
 	const there, back = "{link: sip0.io.switch->sip1.io.switch, ", "{link: sip1.io.switch->sip0.io.switch, "
 	for _, tt := range []struct{ overrides, want string }{
@@ -591,7 +594,8 @@ func TestDiagramPNG(t *testing.T) {
 	}
 }
 
-// TestTextSizes checks that equal boxes have texts of one size, whatever their names are.
+// TestTextSizes checks that boxes of equal size have text of equal size, even if their
+// names differ in length.
 func TestTextSizes(t *testing.T) {
 	d := drawView(t, compile(t, "default", "sip.cube_mesh.w=16", "sip.cube_mesh.h=16"), ViewSIP, Place{})
 	sizes := map[float64]int{}

@@ -17,7 +17,8 @@ import (
 )
 
 // DOT returns the diagram as a Graphviz file. Frames are clusters, and a wire in both
-// directions is one edge. The positions of the picture are included as hints for neato -n.
+// directions is one edge. The file contains the positions of the blocks in the picture,
+// which neato -n uses.
 func (d *Diagram) DOT() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "digraph %s {\n", quote(d.name))
@@ -35,8 +36,8 @@ func (d *Diagram) DOT() []byte {
 	return b.Bytes()
 }
 
-// writeCluster writes the frames and blocks inside a frame, or those outside of all frames
-// if in is -1.
+// writeCluster writes the frames and blocks inside the frame with index in. If in is -1, it
+// writes the frames and blocks outside of all frames.
 func (d *Diagram) writeCluster(b *bytes.Buffer, in int, indent string) {
 	for i, f := range d.frames {
 		if f.in != in {
@@ -135,8 +136,8 @@ func (d *Diagram) Data() Data {
 
 func pixels(v float64) int { return int(math.Round(v)) }
 
-// DiagramFormats lists the formats of diagrams. Each is also a file name extension, and .gv
-// means dot.
+// DiagramFormats lists the formats of diagrams. Each format is also a file name extension.
+// The extension .gv selects dot.
 var DiagramFormats = []string{"svg", "png", "dot", "json"}
 
 // DiagramFormat returns the given format. If none is given, it returns the format that the

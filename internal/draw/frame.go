@@ -30,7 +30,8 @@ func (c *canvas) drawFrame(title, subtitle, note string, legend []entry) rect {
 	return area
 }
 
-// paragraph writes a text in lines from the top of an area and returns their height.
+// paragraph writes a text in at most maxLines lines from the top of an area. It returns the
+// height of these lines.
 func (c *canvas) paragraph(s style, in rect, text string, maxLines int) float64 {
 	lines := s.fold(text, in.w, maxLines)
 	for i, line := range lines {
@@ -39,8 +40,8 @@ func (c *canvas) paragraph(s style, in rect, text string, maxLines int) float64 
 	return float64(len(lines)) * s.lineHeight()
 }
 
-// fold breaks a text into at most maxLines lines of a width. It cuts text that does not
-// fit.
+// fold breaks a text into at most maxLines lines of at most the given width. It cuts text
+// that does not fit.
 func (s style) fold(text string, width float64, maxLines int) []string {
 	lines := s.wrap(text, width, false)
 	if len(lines) > maxLines {
@@ -57,7 +58,7 @@ const (
 )
 
 // legend writes entries from the top of an area, in columns and in as few rows as possible.
-// It returns their height. It ignores entries without a name.
+// It returns the height of the legend. It ignores entries without a name.
 func (c *canvas) legend(entries []entry, in rect) float64 {
 	entries = slices.DeleteFunc(slices.Clone(entries), func(e entry) bool { return e.name == "" })
 	if len(entries) == 0 {
@@ -84,8 +85,8 @@ func (c *canvas) legend(entries []entry, in rect) float64 {
 	return float64(rows)*text.lineHeight() + gap
 }
 
-// legendColumns returns the widths of the columns that hold the entries in the fewest rows,
-// with as few columns as these rows need.
+// legendColumns chooses the columns of a legend so that it has as few rows as possible, and
+// then as few columns as possible. It returns the widths of the columns.
 func legendColumns(text style, entries []entry, maxWidth float64) []float64 {
 	for rows := 1; ; rows++ {
 		widths := make([]float64, (len(entries)+rows-1)/rows)

@@ -112,7 +112,8 @@ func forEachShape(items []item, f func(shape)) {
 	}
 }
 
-// TestOddValues checks that extremely large, small or close values are drawn or refused.
+// TestOddValues checks that charts of extremely large, small or close values are either
+// drawn with finite coordinates or refused with an error.
 func TestOddValues(t *testing.T) {
 	for _, tt := range []struct {
 		values []float64

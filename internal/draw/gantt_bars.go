@@ -68,7 +68,8 @@ func (s *ganttSheet) drawRow(c *canvas, a *placedAxis, r GanttRow, y float64) {
 	}
 }
 
-// shownWidth returns the width of a bar in the picture.
+// shownWidth returns the width at which a bar of width w is drawn. Wide bars are shortened
+// to separate them from the next bar.
 func shownWidth(w tenths) tenths {
 	if w >= wide {
 		return w - barGap
@@ -76,10 +77,11 @@ func shownWidth(w tenths) tenths {
 	return w
 }
 
-// addNarrow adds the first bar, and the narrow bars that start in the same speck, to the
-// strips. It returns the number of these bars. Each activity gets a segment as long as its
-// bars, so that the picture shows how busy the row was. If no other bar follows soon, the
-// activity with the most time gets the whole speck, so that it is visible.
+// addNarrow adds bars[0] to the strips, together with the narrow bars that start within the
+// same 0.5 pixels (a speck). It returns the number of added bars. Each activity gets a
+// segment as long as its bars, so that the picture shows how busy the row was. If no other
+// bar follows soon, the activity with the most time gets the whole speck, so that it is
+// visible.
 func (a *placedAxis) addNarrow(strips *[NumActivities]strip, bars []GanttBar) int {
 	var times [NumActivities]simtime.Time
 	start, n := a.at(bars[0].From), 0
@@ -131,13 +133,14 @@ type strip struct {
 	time     simtime.Time
 }
 
-// count adds a bar to the numbers of the tooltip.
+// count includes a bar in the numbers that the tooltip shows: the number of bars and their
+// total time.
 func (t *strip) count(b GanttBar) {
 	t.bars++
 	t.time += b.To - b.From
 }
 
-// add appends a segment.
+// add appends a segment to the dashed line.
 func (t *strip) add(from, to tenths) {
 	switch {
 	case to <= max(from, t.to):
@@ -152,8 +155,8 @@ func (t *strip) add(from, to tenths) {
 	t.to = to
 }
 
-// draw draws the line. start is the left end of the row at half height, and width is the
-// height of bars.
+// draw draws the strip as a dashed line. start is the left end of the row at half height,
+// and width is the height of bars.
 func (t *strip) draw(c *canvas, a Activity, start point, width float64) {
 	if len(t.dashes) == 0 {
 		return

@@ -129,7 +129,8 @@ func (a *placedAxis) pointAt(t simtime.Time, y float64) point {
 	return point{a.x + a.at(t).pixels(), y}
 }
 
-// barHeight returns the height of bars, an even number. The rest of a row is empty.
+// barHeight returns the height of bars, an even number of pixels. The rest of the height of
+// a row stays empty.
 func (s *ganttSheet) barHeight() float64 {
 	return math.Floor((s.rowHeight-max(s.rowHeight/7, 2))/2) * 2
 }
@@ -198,9 +199,9 @@ type timeTick struct {
 	text string // number in the unit of the axis
 }
 
-// timeTicks returns marks from 0 to end, and the unit of their numbers. The step is 1, 2 or
-// 5 times a power of ten. There are at most limit steps, and at least one if limit is 2 or
-// more.
+// timeTicks returns the marks of a time axis from 0 to end, and the unit of their numbers.
+// The step is 1, 2 or 5 times a power of ten. There are at most limit steps, and at least
+// one if limit is 2 or more.
 func timeTicks(end simtime.Time, limit int) (ticks []timeTick, unit string) {
 	u := end.Unit()
 	step := simtime.Femtosecond

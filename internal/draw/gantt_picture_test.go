@@ -61,8 +61,8 @@ func nsBar(from, to simtime.Time, a Activity, text string) GanttBar {
 	return GanttBar{From: from * simtime.Nanosecond, To: to * simtime.Nanosecond, Activity: a, Text: text}
 }
 
-// newBarGrid returns a chart with numbers of panels, of rows per panel and of bars per row.
-// Each bar is as long as the gap after it.
+// newBarGrid returns a chart with the given numbers of panels, rows per panel and bars per
+// row. Each bar is as long as the gap after it.
 func newBarGrid(panels, rows, bars int) *Gantt {
 	g := &Gantt{Title: "grid", Subtitle: "of bars"}
 	for i := range panels {
@@ -113,8 +113,8 @@ func TestGanttBars(t *testing.T) {
 	}
 }
 
-// TestGanttNarrow draws rows in which a nanosecond is a tenth of a pixel, with a limit that
-// puts all bars into strips.
+// TestGanttNarrow checks the dashed lines that bars become when all bars are too narrow to
+// be drawn separately. A nanosecond is a tenth of a pixel.
 func TestGanttNarrow(t *testing.T) {
 	tests := []struct {
 		name string
@@ -165,8 +165,8 @@ func TestGanttNarrow(t *testing.T) {
 }
 
 // TestGanttSize checks that 100,000 bars take at most about a megabyte, whatever their
-// distribution is, and have the same bytes twice. Separated bars of all activities are the
-// worst case.
+// distribution is, and that drawing them twice gives the same bytes. Separated bars of all
+// activities are the worst case.
 func TestGanttSize(t *testing.T) {
 	const most = 1_200_000
 	for _, shape := range [][3]int{{1, 1, 100_000}, {1, 10, 10_000}, {1, 128, 781}, {1, 400, 250}, {3, 133, 250}, {1, 1000, 100}, {1, 100_000, 1}, {50, 4, 500}} {

@@ -126,11 +126,11 @@ func (c *ganttText) binsBefore(t simtime.Time) int {
 	return n
 }
 
-// binAt returns the index of the bin that contains a time. The last bin also contains the
-// end.
+// binAt returns the index of the bin that contains a time. The last bin also contains its
+// own end.
 func (c *ganttText) binAt(t simtime.Time) int { return max(min(c.binsBefore(t+1), len(c.bins))-1, 0) }
 
-// fill divides the time of bars among the bins.
+// fill adds the time of each bar to the bins that the bar overlaps.
 func (c *ganttText) fill(bars []GanttBar) {
 	clear(c.bins)
 	for _, b := range bars {

@@ -39,9 +39,9 @@ func TestTimeTicks(t *testing.T) {
 	}
 }
 
-// TestTimeTicksReach checks that the steps are round and even, that there are as many round
-// steps as possible but no more than the limit, and that the last tick is less than a step
-// from the end.
+// TestTimeTicksReach checks the ticks of random time axes. The step must be round and the
+// same between all ticks. There must be as many steps as possible, but no more than the
+// limit. The last tick must be less than a step from the end.
 func TestTimeTicksReach(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		end := simtime.Time(rapid.Int64Range(1, int64(simtime.Never)).Draw(t, "end"))

@@ -34,7 +34,7 @@ var hatchPatterns = [numHatches]struct {
 	checked:    {angles: []float64{0, 90}, step: 8, width: 1.6},
 }
 
-// cover returns the lines and the dots of the hatch that cover at least an area. Their
+// cover returns the lines and the dots of the hatch that are needed to cover an area. Their
 // positions do not depend on the area.
 func (h hatch) cover(in rect) (lines, dots path) {
 	pattern := hatchPatterns[h]

@@ -20,8 +20,9 @@ func (d *Diagram) placeTexts(sizes ...float64) {
 	d.placeLabels(sizes)
 }
 
-// placeLabels puts the texts of wires next to them, in the first of the sizes that fits.
-// Overridden wires come first. [maxLabelled] limits the labels of the others.
+// placeLabels puts the text of each wire next to the wire, in the first of the given sizes
+// that fits. It places the texts of overridden wires first. [maxLabelled] limits the number
+// of labels of other wires.
 func (d *Diagram) placeLabels(sizes []float64) {
 	var many, done [numRoles]int
 	for _, w := range d.wires {
@@ -111,8 +112,8 @@ func crosses(a, b point, r rect) bool {
 	return slices.Min(corners) <= 0 && slices.Max(corners) >= 0
 }
 
-// nameEnds writes the names of the first and the last block next to these blocks, if the
-// blocks are too small for text and there is space.
+// nameEnds writes the names of the first and the last block next to the two blocks. It does
+// so only if the blocks are too small for text and there is space next to them.
 func (d *Diagram) nameEnds() {
 	for _, i := range d.endBlocks {
 		b := d.blocks[i]

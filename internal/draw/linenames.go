@@ -13,9 +13,9 @@ const (
 	maxNameWidth = 210.0 // maximum width of a name at the end of a line
 )
 
-// namedAtEnd reports for each series whether its name is at the end of its line: all names,
-// only those of bounds, or none. Such a name must be short, and the line must end near the
-// right edge of the plot.
+// namedAtEnd reports for each series whether its name is written at the end of its line.
+// Either all names are, or only the names of bounds, or none. A name at the end of a line
+// must be short, and the line must end near the right edge of the plot.
 func (l Lines) namedAtEnd() []bool {
 	if len(l.Series) == 1 && !l.Series[0].Bound {
 		return make([]bool, 1)
@@ -70,8 +70,9 @@ func (l Lines) drawNames(c *canvas, plot rect, x, y scale, named []bool) {
 	}
 }
 
-// spread moves sorted coordinates so that their distance is at least apart, between lo and
-// hi if there is space.
+// spread changes at, a sorted list of coordinates, so that the distance between neighbours
+// is at least the parameter apart. The coordinates stay between lo and hi if there is
+// space.
 func spread(at []float64, apart, lo, hi float64) {
 	for i := 1; i < len(at); i++ {
 		at[i] = max(at[i], at[i-1]+apart)

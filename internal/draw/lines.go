@@ -83,7 +83,7 @@ func (l Lines) draw(c *canvas) error {
 	return nil
 }
 
-// rulers returns the axes, without positions on the canvas.
+// rulers returns the x and y axes of all series, without positions on the canvas.
 func (l Lines) rulers() (x, y ruler) {
 	var xs, ys []float64
 	for _, s := range l.Series {
@@ -92,8 +92,9 @@ func (l Lines) rulers() (x, y ruler) {
 	return newRuler(l.X, xs, false), newRuler(l.Y, ys, true)
 }
 
-// drawPlot draws series and their axes, with the numbers of the x axis if xNumbers is set
-// and of the y axis if yNumbers is set. It returns the scales with their positions.
+// drawPlot draws series and their axes in the rectangle plot. It writes the numbers of the
+// x axis if xNumbers is set, and the numbers of the y axis if yNumbers is set. It returns
+// the scales that map values of x and y to coordinates.
 func (l Lines) drawPlot(c *canvas, plot rect, x, y ruler, series []Series, xNumbers, yNumbers bool) (xAt, yAt scale) {
 	y.fitVertical(plot, maxSteps)
 	x.from, x.to = plot.x+plotInset, plot.right()-plotInset
@@ -125,7 +126,7 @@ func (l Lines) drawSeries(c *canvas, x, y scale, s Series, k look) {
 	}
 }
 
-// positions returns the coordinates of the points of a series.
+// positions returns the points of a series as positions on the canvas.
 func positions(s Series, x, y scale) []point {
 	return lists.Make(len(s.X), func(i int) point { return point{x.at(s.X[i]), y.at(s.Y[i])} })
 }
@@ -144,7 +145,7 @@ type look struct {
 	bound   bool
 }
 
-// split returns the lines and the bounds among the series, and whether each line has a
+// split divides the series into lines and bounds. paired reports whether each line has a
 // bound.
 func (l Lines) split() (lines, bounds []Series, paired bool) {
 	lines = slices.DeleteFunc(slices.Clone(l.Series), func(s Series) bool { return s.Bound })
@@ -185,7 +186,7 @@ func monotonic(x []float64) bool {
 	return slices.IsSorted(x) || slices.IsSortedFunc(x, func(a, b float64) int { return cmp.Compare(b, a) })
 }
 
-// drawCurve draws the line through points.
+// drawCurve draws the line of a series through points.
 func (k look) drawCurve(c *canvas, points ...point) {
 	c.shape(line(points...), paint{line: k.colour, width: lineWidth, dashes: k.dashes})
 }

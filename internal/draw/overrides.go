@@ -21,8 +21,8 @@ type overrideEffect struct {
 	dirs      []uint8  // directions that each text applies to: bit 0 from the lower id, bit 1 from the higher
 }
 
-// overriddenPair returns the components whose links an override changes, and the directions
-// as in overrideEffect.dirs.
+// overriddenPair returns the two components whose links an override changes, and the
+// directions that it changes, encoded as in overrideEffect.dirs.
 func (p *builder) overriddenPair(o topology.Override) (q pair, dirs uint8) {
 	ids, _ := p.LookupLink(o.Link) // the name is valid because the system was compiled before
 	for _, id := range ids {
@@ -37,7 +37,9 @@ func (p *builder) overriddenPair(o topology.Override) (q pair, dirs uint8) {
 	return q, dirs
 }
 
-// addText adds the numbers of an override for some directions of a pair.
+// addText appends the new bandwidth and latency of override o to the texts, for the
+// directions in dirs. If an equal text exists, addText only adds the directions to it. It
+// appends nothing if o removes all links.
 func (v *overrideEffect) addText(o topology.Override, dirs uint8) {
 	text := strings.Join(o.Numbers(), ", ")
 	if _, which, ok := strings.Cut(o.Link, "#"); ok { // the override names one of several links
@@ -56,7 +58,9 @@ func (v *overrideEffect) addText(o topology.Override, dirs uint8) {
 	v.texts, v.dirs = append(v.texts, text), append(v.dirs, dirs)
 }
 
-// text returns the label of a wire of the pair. arrow returns an arrow for a direction.
+// text returns the label of a wire between the two components: "absent", "one way", or the
+// new numbers. A number that applies to one direction is followed by the arrow of the
+// direction, which the function arrow returns.
 func (v *overrideEffect) text(arrow func(fromLower bool) string) string {
 	switch {
 	case v.state == absent:
@@ -77,8 +81,8 @@ func (v *overrideEffect) text(arrow func(fromLower bool) string) string {
 	return strings.Join(texts, ", ")
 }
 
-// explainOverrides adds the overrides that the picture shows to the legend, grouped by the
-// state of their wires.
+// explainOverrides adds to the legend the overrides of links that the picture shows,
+// grouped by the state of the wires.
 func (p *builder) explainOverrides(d *Diagram, overrides []topology.Override) {
 	const most = 5
 	drawn := map[pair]state{}

@@ -29,7 +29,8 @@ func (r rect) centre() point   { return point{r.x + r.w/2, r.y + r.h/2} }
 // rectAround returns a rectangle of a size with its centre at a point.
 func rectAround(c point, w, h float64) rect { return rect{c.x - w/2, c.y - h/2, w, h} }
 
-// inset returns the rectangle without a strip on each side. A negative strip enlarges it.
+// inset returns the rectangle without a strip on each side. The parameters are the widths
+// of the strips. A negative width enlarges the rectangle.
 func (r rect) inset(left, top, right, bottom float64) rect {
 	return rect{r.x + left, r.y + top, r.w - left - right, r.h - top - bottom}
 }
@@ -72,7 +73,7 @@ func (p *path) line(to point)      { *p = append(*p, segment{lineTo, [2]point{to
 func (p *path) quad(via, to point) { *p = append(*p, segment{quadTo, [2]point{via, to}}) }
 func (p *path) close()             { *p = append(*p, segment{verb: closePath}) }
 
-// transform returns the path with a function applied to all its points.
+// transform returns a copy of the path in which each point p is replaced by to(p).
 func (p path) transform(to func(point) point) path {
 	return lists.Make(len(p), func(i int) segment { return segment{p[i].verb, [2]point{to(p[i].at[0]), to(p[i].at[1])}} })
 }
@@ -127,8 +128,8 @@ func roundedLine(radius float64, points ...point) path {
 	return p
 }
 
-// pointTowards returns the point at distance r from a in the direction of b, but at most
-// half way.
+// pointTowards returns the point at distance r from a in the direction of b, but never
+// beyond the middle between a and b.
 func pointTowards(a, b point, r float64) point {
 	if d := a.distance(b); d > 0 {
 		return a.lerp(b, min(r/d, 0.5))
@@ -186,8 +187,8 @@ func (p path) flatten(tolerance float64) []polyline {
 	return polylines
 }
 
-// dash returns the parts of a polyline that the dashes cover. lengths alternates between
-// dashes and gaps, and is multiplied by scale.
+// dash splits a polyline into dashes. lengths holds the lengths of dashes and gaps in turn,
+// which are multiplied by scale.
 func (r polyline) dash(lengths []float64, scale float64) []polyline {
 	total := 0.0
 	for _, d := range lengths {

@@ -69,7 +69,7 @@ func (p *builder) layoutPE() *Diagram {
 // lastPart returns the part of a component's name after the last dot.
 func lastPart(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }
 
-// gemmRate returns the peak rate of the matrix engines of n PEs.
+// gemmRate formats the peak rate of the matrix engines of n PEs.
 func gemmRate(g topology.GEMM, n int) string {
 	one, ok := g.Peak()
 	if !ok {

@@ -39,8 +39,8 @@ func TestRampIsEven(t *testing.T) {
 	}
 }
 
-// TestTextIsReadable checks the contrast of text on cells and bars, and of colours on
-// paper.
+// TestTextIsReadable checks that text on cells and bars, and lines on paper, have enough
+// contrast.
 func TestTextIsReadable(t *testing.T) {
 	on := append([]colour{}, palette...)
 	for i := range 101 {

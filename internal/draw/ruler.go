@@ -14,7 +14,8 @@ type ruler struct {
 	ticks  []tick
 }
 
-// newRuler returns an axis for values, without a position on the canvas.
+// newRuler returns a ruler that covers all values, without a position on the canvas. If
+// fromZero is set, a linear ruler starts at 0.
 func newRuler(a Axis, values []float64, fromZero bool) ruler {
 	lo, hi := a.span(values, fromZero)
 	return ruler{scale: scale{lo: lo, hi: hi, log: a.Log}, axis: a, values: values}
@@ -30,7 +31,8 @@ func bottomHeight(label string) float64 {
 	return tickMajor + gap/2 + tickText.lineHeight() + labelHeight(label, gap/2)
 }
 
-// labelHeight returns the height of the label of an axis and the space before it.
+// labelHeight returns the height of the label of an axis, including the given space between
+// label and ticks. It returns 0 without a label.
 func labelHeight(label string, space float64) float64 {
 	if label == "" {
 		return 0
@@ -38,7 +40,7 @@ func labelHeight(label string, space float64) float64 {
 	return space + labelText.lineHeight()
 }
 
-// tickWidth returns the width of the tick labels and ticks at the side of a plot.
+// tickWidth returns the width that the ticks and their labels take at the side of a plot.
 func (r ruler) tickWidth() float64 {
 	return tickText.widest(lists.Map(r.ticks, func(t tick) string { return t.label })...) + tickMajor + gap/2
 }
@@ -104,8 +106,8 @@ func (c *canvas) drawLeftAxis(r ruler, plot rect, numbers bool) {
 }
 
 // drawTicks draws the ticks of a ruler, and their labels if labels is set. at returns the
-// point for a coordinate v along the ruler and a distance out of the plot. further is an
-// additional distance of the labels.
+// point at coordinate v along the ruler and at a distance out from the plot. further is
+// additional space between ticks and labels.
 func (c *canvas) drawTicks(r ruler, at func(v, out float64) point, labels bool, s style, further float64) {
 	for _, t := range r.ticks {
 		v, length := r.at(t.at), tickMinor
@@ -119,22 +121,22 @@ func (c *canvas) drawTicks(r ruler, at func(v, out float64) point, labels bool, 
 	}
 }
 
-// labelBottom writes the label of the bottom axis of a plot, at the lower end of a height
-// below the plot.
+// labelBottom writes the label of the bottom axis of a plot. height is the distance from
+// the plot to the lower edge of the label.
 func (c *canvas) labelBottom(label string, plot rect, height float64) {
 	s := style{size: sizeLabel, anchor: atMiddle}
 	c.text(s, point{plot.centre().x, plot.bottom() + height - s.size/2 - 2}, s.cut(label, plot.w))
 }
 
-// labelLeft writes the label of the left axis of a plot, from the bottom up, at the outer
-// end of a width left of the plot.
+// labelLeft writes the label of the left axis of a plot, from the bottom up. width is the
+// distance from the plot to the outer edge of the label.
 func (c *canvas) labelLeft(label string, plot rect, width float64) {
 	s := style{size: sizeLabel, anchor: atMiddle, turn: upwards}
 	c.text(s, point{plot.x - width + s.size/2, plot.centre().y}, s.cut(label, plot.h))
 }
 
-// drawGrid draws grid lines across a plot of a depth, first those of minor ticks and then
-// those of major ticks.
+// drawGrid draws a grid line across the plot for each tick, first for minor and then for
+// major ticks. depth is the length of the lines.
 func (c *canvas) drawGrid(r ruler, depth float64, at func(v, out float64) point) {
 	for i, with := range []colour{gridMinor, gridMajor} {
 		for _, t := range r.ticks {

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// manySeries returns lines and bars with n series. The values of a series are equal, and
-// differ by 1 from those of the next.
+// manySeries returns lines and bars with n series. All values of a series are equal, and
+// differ by 1 from the values of the next series.
 func manySeries(n int) (Lines, Bars) {
 	l := Lines{Title: "Many", X: Axis{Label: "size", Unit: "B"}, Y: Axis{Label: "time", Unit: "µs"}}
 	b := Bars{Title: "Many", Y: Axis{Label: "time", Unit: "µs"}, Groups: []string{"a", "b"}}
@@ -23,7 +23,8 @@ func manySeries(n int) (Lines, Bars) {
 	return l, b
 }
 
-// toGrey returns an area of a chart in shades of grey. The area is in pixels of the canvas.
+// toGrey returns an area of the image of a chart in shades of grey. The area is given in
+// pixels of the canvas.
 func toGrey(img image.Image, area rect) *image.Gray {
 	const scale = pngWidth / slideW
 	crop := image.NewGray(image.Rect(0, 0, int(area.w*scale), int(area.h*scale)))
@@ -35,8 +36,9 @@ func toGrey(img image.Image, area rect) *image.Gray {
 	return crop
 }
 
-// texture returns the lightness of a pattern and how much it changes in four directions.
-// The result does not depend on where the pattern starts.
+// texture returns five features of a pattern: its average lightness, and how much the
+// lightness changes in four directions. The result does not depend on where the pattern
+// starts.
 func texture(img *image.Gray) (features [5]float64) {
 	n := 0.0
 	for y := 1; y < img.Rect.Max.Y-2; y++ {
@@ -117,8 +119,8 @@ func TestLinesDifferInGrey(t *testing.T) {
 	}
 }
 
-// difference returns the average difference of two images, or less if moving one of them by
-// a pixel reduces it.
+// difference returns the average difference of two images. It tries to move one image by up
+// to a pixel and returns the smallest difference.
 func difference(a, b *image.Gray) float64 {
 	least := 255.0
 	for _, by := range []image.Point{{0, 0}, {1, 0}, {-1, 0}, {0, 1}, {0, -1}, {1, 1}, {-1, -1}, {1, -1}, {-1, 1}} {
@@ -134,8 +136,9 @@ func difference(a, b *image.Gray) float64 {
 	return least
 }
 
-// TestNamesAtLineEnds checks that names are at the ends of lines if all fit there. If only
-// those of bounds fit, the names of bounds are there, and the others are in a legend.
+// TestNamesAtLineEnds checks that the names of series are at the ends of lines if all fit
+// there. If only the names of bounds fit, the names of bounds are at the ends of lines, and
+// the other names are in a legend.
 func TestNamesAtLineEnds(t *testing.T) {
 	l, _ := manySeries(3)
 	l.Series[2].Bound = true
@@ -168,8 +171,8 @@ func TestNamesAtLineEnds(t *testing.T) {
 	}
 }
 
-// TestSpread checks that coordinates are moved apart, and stay between 0 and 100 if there
-// is space.
+// TestSpread checks that spread moves coordinates at least 10 apart, and between 0 and 100
+// if there is space.
 func TestSpread(t *testing.T) {
 	for _, tt := range []struct{ at, want []float64 }{
 		{nil, nil},
@@ -186,8 +189,8 @@ func TestSpread(t *testing.T) {
 	}
 }
 
-// TestPanels checks that more lines than a reader can distinguish are drawn in several
-// panels that share their axes.
+// TestPanels checks that a chart of more than 12 lines has several panels that share their
+// axes.
 func TestPanels(t *testing.T) {
 	l, _ := manySeries(13)
 	l.Series = append(l.Series, Series{Name: "bound", X: []float64{1, 3}, Y: []float64{0.5, 0.5}, Bound: true})

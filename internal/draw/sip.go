@@ -61,9 +61,9 @@ func (p *builder) layoutSIP() *Diagram {
 	return d
 }
 
-// addDie adds a cube at r and its ports. It returns the blocks of the ports by direction,
-// -1 where there is none. The width of size is the length of a port along the edge of the
-// die.
+// addDie adds a cube at r and its ports. It returns the indices of the blocks of the ports,
+// by direction, with -1 for a direction without a port. The width of size is the length of
+// a port along the edge of the die.
 func (p *builder) addDie(d *Diagram, in, cube int, r, size rect) [4]int {
 	s := p.Spec()
 	name := fmt.Sprintf("sip%d.cube%d", p.at.SIP, cube)
@@ -88,7 +88,7 @@ func (p *builder) addDie(d *Diagram, in, cube int, r, size rect) [4]int {
 	return blocks
 }
 
-// lookupPort returns the UCIe port at a side of a cube, if there is one.
+// lookupPort returns the UCIe port at a side of a cube, and whether there is one.
 func (p *builder) lookupPort(cube, side int) (topology.NodeID, bool) {
 	return p.Lookup(fmt.Sprintf("sip%d.cube%d.ucie_%c", p.at.SIP, cube, "nesw"[side]))
 }
@@ -107,7 +107,8 @@ func (p *builder) joinDies(d *Diagram, ports [][4]int) {
 	}
 }
 
-// joinStraight adds a straight wire between two blocks that stand for one component each.
+// joinStraight adds a straight wire between blocks a and b, each of which has the name of a
+// component. bw is the bandwidth in the label of the wire.
 func (p *builder) joinStraight(d *Diagram, a, b int, l role, bw topology.BytesPerSec) {
 	p.joinNamed(d, wire{from: a, to: b, role: l, path: straightPath(d.blocks[a].rect, d.blocks[b].rect), text: bandwidthLabel(bw)})
 }

@@ -69,7 +69,7 @@ func (c colour) RGBA() (r, g, b, a uint32) {
 	return color.NRGBA{R: uint8(c >> 16), G: uint8(c >> 8), B: uint8(c), A: 255}.RGBA()
 }
 
-// mix returns the colour between c and d: c for share 0, d for share 1.
+// mix returns a mixture of two colours: c for share 0, d for share 1.
 func (c colour) mix(d colour, share float64) colour {
 	var mixed colour
 	for shift := 0; shift < 24; shift += 8 {
@@ -79,7 +79,8 @@ func (c colour) mix(d colour, share float64) colour {
 	return mixed
 }
 
-// readable returns the colour of text on c: ink or paper, whichever has more contrast.
+// readable returns the colour for text on background c: ink or paper, whichever has more
+// contrast.
 func (c colour) readable() colour {
 	if contrast(ink, c) >= contrast(paper, c) {
 		return ink
@@ -93,7 +94,7 @@ func contrast(a, b colour) float64 {
 	return (max(la, lb) + 0.05) / (min(la, lb) + 0.05)
 }
 
-// luminance returns the relative luminance, from 0 to 1.
+// luminance returns the relative luminance of a colour as WCAG defines it, from 0 to 1.
 func (c colour) luminance() float64 {
 	linear := func(v colour) float64 {
 		x := float64(v&255) / 255
@@ -105,8 +106,8 @@ func (c colour) luminance() float64 {
 	return 0.2126*linear(c>>16) + 0.7152*linear(c>>8) + 0.0722*linear(c)
 }
 
-// seriesColour returns the colour of a series. Colours repeat, so series also differ in
-// other ways: lines in marks and dashes, bars in hatches.
+// seriesColour returns the colour of the i-th series. Colours repeat, so series also differ
+// in other ways: lines in marks and dashes, bars in hatches.
 func seriesColour(i int) colour { return palette[i%len(palette)] }
 
 // numFilled is the number of marks that have both a filled and a hollow form.
@@ -134,7 +135,8 @@ func regularPolygon(n int, start, r, s float64) path {
 	})...)
 }
 
-// mark draws the mark of a series. A light edge separates it from marks below it.
+// mark draws the mark of a series. A light edge separates the mark from marks that it
+// covers.
 func (c *canvas) mark(series int, with colour, at point) {
 	kind := series % (numFilled + len(marks))
 	look := paint{fill: with, line: paper, width: 1}

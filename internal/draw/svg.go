@@ -130,7 +130,7 @@ func (w *svgWriter) writeItems(items []item) {
 	}
 }
 
-// data returns the path as the value of a d attribute.
+// data returns the path in the notation of SVG, as the value of a d attribute.
 func (p path) data() string {
 	var b strings.Builder
 	var now point

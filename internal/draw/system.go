@@ -37,7 +37,8 @@ func (p *builder) layoutSystem() *Diagram {
 }
 
 // addNetwork adds the SIPs and the links between them in an area, which it enlarges if
-// necessary. It returns the blocks of the SIPs.
+// necessary. It returns the indices of the SIPs' blocks. around is the index of the
+// enclosing frame.
 func (p *builder) addNetwork(d *Diagram, in *rect, around int) []int {
 	s := p.Spec()
 	boxes, route := p.arrange(in)
@@ -63,8 +64,8 @@ func (p *builder) addNetwork(d *Diagram, in *rect, around int) []int {
 	return blocks
 }
 
-// addHostLinks adds one line for the PCIe links of all SIPs, which have the same numbers.
-// Each link is also a wire that is not drawn.
+// addHostLinks draws one line for the PCIe links of all SIPs, because all have the same
+// bandwidth and latency. In addition, it adds each link as a wire that is not drawn.
 func (p *builder) addHostLinks(d *Diagram, host int, sips []int, top, hostH float64) {
 	pcie := p.Spec().Host.PCIe
 	x, state := d.blocks[host].centre().x, unchanged
@@ -76,8 +77,8 @@ func (p *builder) addHostLinks(d *Diagram, host int, sips []int, top, hostH floa
 	d.notes = append(d.notes, textLine{style{size: sizeText}, point{x + 16, (hostH + top) / 2}, "PCIe to every SIP: " + bandwidthText(pcie.Bandwidth) + ", " + topology.Format(pcie.Latency)})
 }
 
-// addFabricLinks adds the links between SIPs, or between SIPs and the switch, which is the
-// last block.
+// addFabricLinks adds the links between SIPs, or between SIPs and the central switch. If
+// there is a switch, it is the last of blocks.
 func (p *builder) addFabricLinks(d *Diagram, blocks []int, route routeFunc) {
 	sips := p.Spec().System.SIPs
 	text := bandwidthLabel(sips.Link.Bandwidth)

@@ -132,12 +132,12 @@ func (f *face) layoutGlyphs(text string, do func(g *glyph, at float64)) float64 
 	return at
 }
 
-// width returns the width of a text as the canvas writes it.
+// width returns the width of a text in pixels, as the canvas writes the text.
 func (s style) width(text string) float64 {
 	return s.size * s.face().layoutGlyphs(printable.Line(text), func(*glyph, float64) {})
 }
 
-// widest returns the width of the widest text.
+// widest returns the width of the widest of texts, in pixels.
 func (s style) widest(texts ...string) float64 {
 	widest := 0.0
 	for _, text := range texts {

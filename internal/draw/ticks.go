@@ -21,8 +21,9 @@ const (
 	maxPowersOfTwo = 16 // maximum number of labels of a logarithmic axis with base two
 )
 
-// ticks returns the marks of an axis from lo to hi, with at most limit steps between
-// labels. If most values are powers of two, a logarithmic axis has base two.
+// ticks returns the marks of an axis from lo to hi, with at most limit steps between the
+// first and the last labelled mark. If most values are powers of two, a logarithmic axis
+// has base two.
 func (a Axis) ticks(lo, hi float64, values []float64, limit int) []tick {
 	var ts []tick
 	switch {
@@ -37,8 +38,8 @@ func (a Axis) ticks(lo, hi float64, values []float64, limit int) []tick {
 	return ts
 }
 
-// label sets the labels of major ticks. If the default format would round a number, or a
-// format writes two numbers in the same way, all labels have all digits.
+// label sets the labels of major ticks. All labels have all digits if the default format
+// would round a number, or if a format writes two numbers in the same way.
 func (a Axis) label(ts []tick, binary bool) {
 	format, exact := a.Format, true
 	switch {
@@ -76,8 +77,8 @@ func doubling(values []float64) bool {
 	return len(distinct) > 1 && 2*powers > len(distinct)
 }
 
-// powerOfTwoTicks returns a tick for each power of two. It labels every power, or every
-// n-th power so that 1 is one of them.
+// powerOfTwoTicks returns a tick for each power of two from lo to hi. It labels every
+// power. If these are too many labels, it labels every n-th power, counted from 2⁰.
 func powerOfTwoTicks(lo, hi float64, limit int) []tick {
 	first, last := int(math.Ceil(math.Log2(lo)-1e-9)), int(math.Floor(math.Log2(hi)+1e-9))
 	every := (last-first)/limit + 1
@@ -104,7 +105,7 @@ func decadeTicks(lo, hi float64, limit int) []tick {
 	return ts
 }
 
-// evenTicks returns ticks at the multiples of a round step.
+// evenTicks returns ticks at the multiples of a round step, from lo to hi.
 func evenTicks(lo, hi float64, limit int) []tick {
 	var ts []tick
 	step := niceStep(lo, hi, limit)
@@ -115,8 +116,8 @@ func evenTicks(lo, hi float64, limit int) []tick {
 	return ts
 }
 
-// niceStep returns the smallest step of 1, 2, 2.5 or 5 times a power of ten that divides a
-// range into at most limit parts.
+// niceStep returns the smallest round step that divides the range from lo to hi into at
+// most limit parts. A round step is 1, 2, 2.5 or 5 times a power of ten.
 func niceStep(lo, hi float64, limit int) float64 {
 	width := hi - lo
 	for e := max(int(math.Floor(math.Log10(width/float64(limit)))), -323) - 1; ; e++ {

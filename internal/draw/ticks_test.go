@@ -59,7 +59,7 @@ func TestTicks(t *testing.T) {
 	}
 }
 
-// TestDoubling checks which values count as sizes that double.
+// TestDoubling checks for which values doubling reports true.
 func TestDoubling(t *testing.T) {
 	tests := []struct {
 		values []float64
@@ -81,8 +81,8 @@ func TestDoubling(t *testing.T) {
 	}
 }
 
-// TestAxisHoldsValues checks that the axis includes all values, has at least two ticks and
-// has no more labels than the limit allows.
+// TestAxisHoldsValues checks for random values that the axis covers all values, has at
+// least two ticks and has no more labels than the limit allows.
 func TestAxisHoldsValues(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		log := rapid.Bool().Draw(t, "log")

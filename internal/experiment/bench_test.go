@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// linePoints returns n points that differ in one setting.
+// linePoints returns n points with a single setting n, with the values 0, 1, 2 and so on.
 func linePoints(n int) []Point {
 	d := Dimension{Name: "n"}
 	for i := range n {
@@ -15,7 +15,8 @@ func linePoints(n int) []Point {
 	return grid(d)
 }
 
-// BenchmarkPoints measures the overhead per point, without a file and with a file.
+// BenchmarkPoints measures the time that a sweep adds per point, without a file and with a
+// file.
 func BenchmarkPoints(b *testing.B) {
 	for name, file := range map[string]string{"memory": "", "file": filepath.Join(b.TempDir(), "r.jsonl")} {
 		b.Run(name, func(b *testing.B) {
@@ -26,7 +27,7 @@ func BenchmarkPoints(b *testing.B) {
 	}
 }
 
-// BenchmarkResume measures the cost of a point that is read from the file.
+// BenchmarkResume measures the time per point that a resumed sweep reads from its file.
 func BenchmarkResume(b *testing.B) {
 	o, points := Options{File: filepath.Join(b.TempDir(), "r.jsonl")}, linePoints(b.N)
 	if _, err := Run(b.Context(), o, points, nameRow, nil); err != nil {

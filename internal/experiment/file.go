@@ -25,8 +25,9 @@ type output struct {
 	syncErr error // first error of a sync, which close returns
 }
 
-// open locks the file of the options, reads it and prepares it for more records. It begins
-// a new file if there is none or if its rows are to be replaced.
+// open locks the file that the options name, reads it and prepares it for more records. It
+// begins a new file if there is none, or if Options.Replace discards the rows. It returns
+// the file to write to and the contents to continue from.
 func open(ctx context.Context, o Options, h header) (*output, *contents, error) {
 	for {
 		f, name, err := openLocked(o.File)
@@ -102,8 +103,9 @@ func openLocked(name string) (*os.File, string, error) {
 	}
 }
 
-// accept returns the contents of a file that the sweep continues from. The contents are
-// empty if the sweep begins a new file.
+// accept checks whether the sweep with header h may write to a file. It returns the
+// contents that the sweep continues from, which are empty if the sweep begins the file
+// anew.
 func (o Options) accept(ctx context.Context, f *os.File, name string, h header) (*contents, error) {
 	r, err := file.NewReader(ctx, f, maxFileBytes)
 	if err != nil {
@@ -158,9 +160,9 @@ func prepareFile(f *os.File, name string, c *contents, h header) error {
 	return nil
 }
 
-// append adds a record to the file. The record survives the end of the process at once, and
-// a failure of the computer after the next sync. After an error the file must not be
-// written any more, because its last line may be incomplete.
+// append adds a record to the file. From then on the record is safe if the process is
+// killed, and after the next sync also if the computer fails. After an error the file must
+// not be written any more, because its last line may be incomplete.
 func (out *output) append(r record) error {
 	if _, err := out.f.Write(append(r.line(out.header.seed()), '\n')); err != nil {
 		return fmt.Errorf("write results: %w", err)
@@ -172,8 +174,8 @@ func (out *output) append(r record) error {
 	return nil
 }
 
-// sync writes the file to the disk whenever a record was added. One sync covers all records
-// that were added before it.
+// sync flushes the file to the disk whenever a record was added, until the output is
+// closed. One flush covers all records that were added before it.
 func (out *output) sync() {
 	for range out.dirty {
 		if err := out.f.Sync(); err != nil && out.syncErr == nil {

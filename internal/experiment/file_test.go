@@ -22,9 +22,9 @@ var sums = regexp.MustCompile(`,"sum":"[0-9a-f]{8}"`)
 // withoutChecksums returns the text of a file as early versions wrote it.
 func withoutChecksums(text string) string { return sums.ReplaceAllString(text, "") }
 
-// TestDamage checks that an incomplete last line is removed and that any other damage is an
-// error with the line. The files have no checksums, so that the other checks find the
-// damage.
+// TestDamage checks that an incomplete last line is removed, and that any other damage is
+// an error that names the damaged line. The files have no checksums, so that checks other
+// than checksums find the damage.
 func TestDamage(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "r.jsonl")
 	good := withoutChecksums(wholeFile(t, numbers, Shard{2, 3}))
@@ -68,7 +68,8 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// TestRefused checks that only the sweep that began a file can continue it.
+// TestRefused checks the errors for files and shards that a sweep cannot use, such as the
+// file of another sweep, and that a refused file does not change.
 func TestRefused(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "r.jsonl")
@@ -99,8 +100,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestLocked checks that only one process writes a file, and that the error for other
-// processes names it.
+// TestLocked checks that only one process can write a file. The error for any other process
+// names the process that writes the file.
 func TestLocked(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "r.jsonl")
 	f, _, err := openLocked(file)
@@ -121,8 +122,8 @@ func TestLocked(t *testing.T) {
 	}
 }
 
-// TestLink checks that results go to the target of a link, and that other files in the
-// folder do not change.
+// TestLink checks that results are written to the target if the file of results is a
+// symbolic link, and that other files in the folder do not change.
 func TestLink(t *testing.T) {
 	dir := t.TempDir()
 	file, link := filepath.Join(dir, "r.jsonl"), filepath.Join(dir, "link.jsonl")
@@ -173,8 +174,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// TestBits flips every bit of a file. It checks that each flip is an error, or that only
-// the last point is missing.
+// TestBits flips each bit of a file in turn. It checks that reading the file then is an
+// error, or that only the last point is missing.
 func TestBits(t *testing.T) {
 	good := []byte(wholeFile(t, numbers, Shard{2, 3}))
 	want, err := parse("r.jsonl", bytes.NewReader(good))
@@ -196,7 +197,8 @@ func TestBits(t *testing.T) {
 	}
 }
 
-// TestForeignRow checks that an undamaged row of another sweep is an error.
+// TestForeignRow checks that a file is refused if one of its lines was copied from the file
+// of another sweep.
 func TestForeignRow(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "r.jsonl")
 	if _, err := Run(t.Context(), Options{File: file, Identity: "v2", Workers: 1}, numbers, nameRow, nil); err != nil {
@@ -217,8 +219,8 @@ func TestForeignRow(t *testing.T) {
 	}
 }
 
-// TestEarly checks that a sweep continues a file of an early version and adds checksums to
-// it.
+// TestEarly checks that a sweep can continue a file of an early version, and adds checksums
+// to the file.
 func TestEarly(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "r.jsonl")
 	o := Options{File: file, Identity: "bench x", Program: "0.1.0 0123456789ab", Workers: 1}
@@ -247,8 +249,9 @@ func TestEarly(t *testing.T) {
 	}
 }
 
-// TestSchema checks that the first line has the columns. A file with other columns is an
-// error. A file of an early version has no columns and gets them.
+// TestSchema checks that the first line of a file contains the columns, and that a file
+// with other columns is refused. A file of an early version has no columns, and a sweep
+// adds them.
 func TestSchema(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "r.jsonl")
 	o := Options{File: file, Identity: "v1", Workers: 1, Schema: table.Schema{
@@ -299,8 +302,8 @@ func TestSchema(t *testing.T) {
 	}
 }
 
-// TestAnotherProgram checks that points of another build are kept with a warning, or
-// refused if Strict is set.
+// TestAnotherProgram checks that points that another build of the program measured are kept
+// with a warning, or refused if Strict is set.
 func TestAnotherProgram(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "r.jsonl")
 	o := Options{File: file, Identity: "v1", Program: "1 a", Workers: 1}
@@ -384,7 +387,8 @@ func TestRemovedOrReplaced(t *testing.T) {
 	}
 }
 
-// TestBegin checks that Begin is called once the file is accepted, and not before.
+// TestBegin checks that Begin is called after the file has been accepted, and not if the
+// file is refused.
 func TestBegin(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "r.jsonl")
 	write(t, file, wholeFile(t, numbers, Shard{}))

@@ -13,7 +13,7 @@ import (
 	"github.com/kernbench/kernbench/internal/file"
 )
 
-// openFile opens the file of the options and loads the rows that it has.
+// openFile opens the file that the options name and loads the rows that the file contains.
 func (s *state[R]) openFile(ctx context.Context) error {
 	h := header{Identity: s.Identity, Points: len(s.points), Grid: digest(s.points), Shard: s.Shard.String(), About: s.About, Schema: s.Schema}
 	if s.Program != "" {
@@ -31,7 +31,7 @@ func (s *state[R]) openFile(ctx context.Context) error {
 	return nil
 }
 
-// sortFile writes the records of the file in the order of the points, unless they are
+// sortFile rewrites the file with its records in the order of the points, unless they are
 // already in order.
 func (s *state[R]) sortFile() error {
 	if s.out == nil || s.last < len(s.points) {
@@ -43,7 +43,8 @@ func (s *state[R]) sortFile() error {
 	return nil
 }
 
-// fileText returns the text of the file with all rows, in the order of the points.
+// fileText returns the text of a file with the header and all saved rows, in the order of
+// the points.
 func (s *state[R]) fileText() []byte {
 	var records []record
 	for _, index := range s.indices {
@@ -54,9 +55,9 @@ func (s *state[R]) fileText() []byte {
 	return lines(s.out.header, records)
 }
 
-// checkName checks that the file still has its name. A file that was removed is written
-// again. If another file has the name, the rows are written under a new name, and an error
-// ends the sweep.
+// checkName checks that the name of the file of results still refers to the open file. A
+// file that was removed is written again. If another file has the name, the rows are
+// written under a new name, and an error ends the sweep.
 func (s *state[R]) checkName() error {
 	if s.out == nil {
 		return nil
@@ -91,7 +92,8 @@ func (s *state[R]) checkName() error {
 	return old.close()
 }
 
-// loadRecords makes the records of the file rows of the sweep.
+// loadRecords decodes the records of the file into rows of the sweep. It returns an error
+// if a record does not match its point.
 func (s *state[R]) loadRecords(c *contents) error {
 	for i, r := range c.records {
 		var row R
@@ -108,8 +110,8 @@ func (s *state[R]) loadRecords(c *contents) error {
 	return nil
 }
 
-// noteOrder records the index of the next record in the file, and notices if the records
-// are no longer in order.
+// noteOrder updates s.last for a record that was appended to the file: index is the index
+// of its point. From the first record that is out of order on, s.last is len(s.points).
 func (s *state[R]) noteOrder(index int) {
 	if index < s.last {
 		index = len(s.points) // out of order from now on
@@ -117,7 +119,7 @@ func (s *state[R]) noteOrder(index int) {
 	s.last = max(s.last, index)
 }
 
-// save adds a row to the file.
+// save appends the row of a point to the file.
 func (s *state[R]) save(index int, row json.RawMessage) error {
 	s.saved[index] = row
 	if err := s.out.append(newRecord(index, s.points[index], row)); err != nil {

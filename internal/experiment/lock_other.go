@@ -4,5 +4,6 @@ package experiment
 
 import "os"
 
-// lock does nothing on this platform. On others it locks a file against other processes.
+// lock does nothing on this platform. On other platforms it locks a file against other
+// processes.
 func lock(*os.File) error { return nil }

@@ -29,8 +29,8 @@ func lock(f *os.File) error {
 }
 
 // holder returns the id of the process that has locked a file, or "" if /proc/locks does
-// not list it. A line of /proc/locks is "1: FLOCK ADVISORY WRITE pid major:minor:inode 0
-// EOF".
+// not list the lock. A line of /proc/locks is "1: FLOCK ADVISORY WRITE pid
+// major:minor:inode 0 EOF".
 func holder(f *os.File) (pid string) {
 	info, err := f.Stat()
 	if err != nil {

@@ -22,7 +22,8 @@ type Merged struct {
 	Programs []string `json:"-"`       // builds of the program that have run points
 }
 
-// WriteText writes what the file has, and what to do if points are missing.
+// WriteText writes how many points the merged file has, and what to do if points are
+// missing.
 func (m Merged) WriteText(w io.Writer) error {
 	text := fmt.Sprintf("written: %s, %d of %s", m.File, m.Points-len(m.Missing), printable.Count(m.Points, "point"))
 	if len(m.Missing) > 0 {
@@ -78,8 +79,9 @@ func Merge(ctx context.Context, out string, o MergeOptions, files ...string) (m 
 	return m, file.Write(out, lines(h, present))
 }
 
-// checkReplace returns an error if a file must not be replaced by the points of g, because
-// points would be lost or the file may have points that cannot be read.
+// checkReplace returns an error if the points of g must not replace file f. This is the
+// case if f has points that g does not have, or is damaged and may have points that cannot
+// be read.
 func checkReplace(ctx context.Context, f *os.File, name string, g *pointSet) error {
 	r, err := file.NewReader(ctx, f, maxFileBytes)
 	if err != nil {
@@ -162,8 +164,8 @@ func load(ctx context.Context, name string) (*contents, error) {
 	return parse(name, r)
 }
 
-// shardsOf returns a text with the shards that points belong to, such as " (of shard 2/4,
-// 3/4)".
+// shardsOf returns a text that names the shards to which points belong, such as " (of shard
+// 2/4, 3/4)". shards is the number of all shards.
 func shardsOf(points []int, shards int) string {
 	var words []string
 	for i := range shards {
@@ -178,7 +180,8 @@ func shardsOf(points []int, shards int) string {
 	return " (of shard " + strings.Join(words, ", ") + ")"
 }
 
-// differentSweeps returns an error that says how the sweeps of two files differ.
+// differentSweeps returns an error that says how the sweeps of files a and b differ. ha and
+// hb are the headers of the two files.
 func differentSweeps(a string, ha header, b string, hb header) error {
 	if ha.Identity != hb.Identity {
 		return fmt.Errorf("%s and %s are not of one sweep:\n  %s\n  %s\nleave out one of them", a, b, ha.Identity, hb.Identity)

@@ -76,7 +76,7 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// partial returns the text of the file of a sweep with some of its points.
+// partial returns the text of a file that contains only the given points of a sweep.
 func partial(t *testing.T, points ...int) string {
 	h := header{Identity: "v1", Points: len(numbers), Grid: digest(numbers)}
 	var records []record

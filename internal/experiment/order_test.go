@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// TestEachIsInOrder checks that each is called in the order of points, whichever point ends
-// first, and as early as possible. Points 0 to 2 each wait for the next point. Point 4
-// waits until the rows of points 0 to 3 were delivered.
+// TestEachIsInOrder checks that the callback each is called in the order of points, even if
+// the points end in another order, and as early as possible. Points 0 to 2 each wait for
+// the next point. Point 4 waits until the rows of points 0 to 3 were delivered.
 func TestEachIsInOrder(t *testing.T) {
 	var ended [5]chan struct{}
 	for i := range ended {
@@ -99,8 +99,8 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// TestMemory checks that points run at the same time only if they fit into memory, and that
-// they release their memory.
+// TestMemory checks that points run at the same time only if together they fit into memory,
+// and that a point that has ended frees its memory for others.
 func TestMemory(t *testing.T) {
 	for _, tt := range []struct {
 		bytes int64
@@ -128,8 +128,9 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestLeft checks that the time left is exact once a point has ended, if points take as
-// long as their costs say, and also for equal points without costs.
+// TestLeft checks that the estimated time left is exact after the first point has ended.
+// The points either take times in proportion to their costs, or have no costs and take
+// equal times.
 func TestLeft(t *testing.T) {
 	double := func(i int) float64 { return float64(int(1) << i) }
 	for _, tt := range []struct {

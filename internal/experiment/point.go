@@ -45,7 +45,7 @@ func (p Point) String() string {
 	return strings.Join(lists.Map(p, func(s Setting) string { return s.Name + "=" + s.Value }), " ")
 }
 
-// Record returns the settings as an object, in order.
+// Record returns the settings as a JSON object, in the order of the point.
 func (p Point) Record() table.Record {
 	r := make(table.Record, len(p))
 	for i, s := range p {
@@ -63,9 +63,10 @@ type Dimension struct {
 	At     []string
 }
 
-// Product returns all combinations of the values of some groups of settings. The last group
-// changes fastest. The settings of a group change together and have the same number of
-// values. Without groups, Product returns one point without settings.
+// Product returns a point for each combination of the values of the given groups of
+// settings. The last group changes fastest. The settings of a group change together and
+// have the same number of values. Without groups, Product returns one point without
+// settings.
 func Product(groups [][]Dimension) []Point {
 	points := []Point{{}}
 	for _, dims := range groups {
@@ -125,7 +126,7 @@ func (s Shard) String() string {
 	return fmt.Sprintf("%d/%d", s.I, s.N)
 }
 
-// check returns an error if the sweep has no such shard.
+// check returns an error if the shard is not one of the N shards of a sweep.
 func (s Shard) check() error {
 	if s != (Shard{}) && (s.I < 1 || s.I > s.N) {
 		return fmt.Errorf("no shard %d of %d: the first is 1/%d and the last %d/%d", s.I, s.N, max(s.N, 1), max(s.N, 1), max(s.N, 1))
@@ -147,7 +148,8 @@ func (s Shard) Indices(points int) (list []int) {
 // contains reports whether the shard contains the point with an index.
 func (s Shard) contains(index int) bool { return s.N == 0 || index%s.N == s.I-1 }
 
-// description returns the shard as messages call it.
+// description returns the words for the shard in error messages: "the whole sweep" or
+// "shard 2/4".
 func (s Shard) description() string {
 	if s.N == 0 {
 		return "the whole sweep"
@@ -170,8 +172,8 @@ func (f *Failed) Error() string {
 	return text
 }
 
-// Unwrap returns a *PointError for each reason: the error of the first point that failed
-// for that reason, with the other points in Also.
+// Unwrap returns a *PointError for each distinct reason. It is the error of the first point
+// that failed for this reason. The other points that failed for this reason are in Also.
 func (f *Failed) Unwrap() (reasons []error) {
 	first := map[string]*PointError{}
 	for _, p := range f.Points {

@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(rapidtest.Main(m)) }
 
-// grid returns all combinations of the values of the dimensions.
+// grid returns a point for each combination of the values of the dimensions.
 func grid(dims ...Dimension) []Point {
 	groups := make([][]Dimension, len(dims))
 	for i, d := range dims {

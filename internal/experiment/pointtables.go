@@ -14,8 +14,8 @@ import (
 	"github.com/kernbench/kernbench/table"
 )
 
-// readLines reads the .jsonl file of an experiment. It returns a table and the number of
-// missing points.
+// readLines reads the .jsonl file of an experiment. It returns a table of the rows and the
+// number of points that the file does not have.
 func readLines(ctx context.Context, name string) ([]table.Named, int, error) {
 	c, err := load(ctx, name)
 	switch {
@@ -148,17 +148,17 @@ func prefixTaken(word, name string, taken map[string]bool) string {
 	return name
 }
 
-// RepeatsRow reports whether a column of points has the same value as the corresponding
-// column of rows in every row, as it does if each point has one row.
+// RepeatsRow reports whether name is a column of points that has the same values as the
+// corresponding column of rows in all rows of t. This is so if each point has one row.
 func RepeatsRow(t *table.Table, name string) bool {
 	own, isPoint := strings.CutPrefix(name, pointPrefix)
 	i, j := t.Index(name), t.Index(own)
 	return isPoint && i >= 0 && j >= 0 && !slices.ContainsFunc(t.Rows, func(row []any) bool { return row[i] != row[j] })
 }
 
-// splitRows returns the rows of a point. These are the value itself, the elements of a
-// list, or the elements of the member "rows". In the last case, shared is the other
-// members.
+// splitRows returns the rows in the result of a point. The result is one row, a list of
+// rows, or an object with a list of rows in its member "rows". For an object, shared holds
+// its other members.
 func splitRows(row any) (shared table.Record, rows []table.Record, err error) {
 	if whole, ok := row.(table.Record); ok {
 		list, several := whole.Get("rows").([]any)

@@ -57,7 +57,7 @@ func TestAnySweep(t *testing.T) {
 	})
 }
 
-// anyGrid draws the points of a random grid.
+// anyGrid returns the points of a random grid.
 func anyGrid(t *rapid.T) []Point {
 	var dims []Dimension
 	for i := range rapid.IntRange(0, 3).Draw(t, "dimensions") {
@@ -70,7 +70,8 @@ func anyGrid(t *rapid.T) []Point {
 	return grid(dims...)
 }
 
-// interrupt runs a part of a sweep and truncates the file at any byte, as a kill might.
+// interrupt runs a random part of a sweep and truncates the file at a random byte, as if
+// the process had been killed.
 func interrupt(t *rapid.T, o Options, points []Point) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -90,7 +91,8 @@ func interrupt(t *rapid.T, o Options, points []Point) {
 	}
 }
 
-// mustRun completes a sweep and checks that it runs only the points without a whole line.
+// mustRun completes an interrupted sweep. It checks that only those points run that have no
+// complete line in the file.
 func mustRun(t *rapid.T, o Options, points []Point) {
 	lines := 0
 	if o.Resume {

@@ -50,7 +50,8 @@ func (h header) plain() []byte {
 // line returns the line of a header.
 func (h header) line() []byte { return addChecksum(h.plain(), 0) }
 
-// sameSweep reports whether two files have points of the same sweep.
+// sameSweep reports whether the files with headers h and other have points of the same
+// sweep.
 func (h header) sameSweep(other header) bool {
 	return h.Identity == other.Identity && h.Points == other.Points && h.Grid == other.Grid
 }
@@ -61,7 +62,7 @@ func (h header) seed() uint32 {
 	return crc32.Checksum(fmt.Appendf(nil, "%q %d %q", h.Identity, h.Points, h.Grid), castagnoli)
 }
 
-// hasPrograms reports whether the header has all given programs.
+// hasPrograms reports whether the header lists all given builds of the program.
 func (h header) hasPrograms(programs []string) bool {
 	return !slices.ContainsFunc(programs, func(p string) bool { return !slices.Contains(h.Programs, p) })
 }
@@ -72,12 +73,13 @@ func (h header) compatible(s table.Schema) bool {
 	return len(h.Schema) == 0 || maps.EqualFunc(h.Schema, s, slices.Equal)
 }
 
-// addPrograms adds programs to the header.
+// addPrograms adds the given builds of the program to the header's list.
 func (h *header) addPrograms(programs []string) {
 	h.Programs = slices.Compact(slices.Sorted(slices.Values(slices.Concat(h.Programs, programs))))
 }
 
-// otherPrograms returns the programs of the header except the given one.
+// otherPrograms returns the builds of the program that the header lists, except the given
+// build.
 func (h header) otherPrograms(program string) []string {
 	return slices.DeleteFunc(slices.Clone(h.Programs), func(p string) bool { return p == program })
 }
@@ -110,7 +112,8 @@ func (r record) equal(other record) bool { return bytes.Equal(r.plain(), other.p
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// addChecksum adds the checksum to a line that is a JSON object, as its last member.
+// addChecksum returns a line, which is a JSON object, with its checksum as the last member.
+// seed is the start value of the checksum.
 func addChecksum(plain []byte, seed uint32) []byte {
 	sum := crc32.Update(seed, castagnoli, plain)
 	return fmt.Appendf(plain[:len(plain)-1], `,"sum":"%08x"}`, sum)
@@ -121,8 +124,8 @@ var sumEnd = regexp.MustCompile(`^,"sum":"[0-9a-f]{8}"\}$`)
 
 const sumEndBytes = len(`,"sum":"01234567"}`)
 
-// splitChecksum returns a line without its checksum, and whether it has one. It returns an
-// error if the checksum is wrong.
+// splitChecksum returns a line without its checksum, and whether the line had one. It
+// returns an error if the checksum is wrong.
 func splitChecksum(line []byte, seed uint32) (plain []byte, hasChecksum bool, err error) {
 	start := max(0, len(line)-sumEndBytes)
 	if !sumEnd.Match(line[start:]) {
@@ -145,10 +148,10 @@ type contents struct {
 	size         int64 // size of the whole lines in bytes
 }
 
-// missing returns the number of points of its shard that the file does not have.
+// missing returns how many points of the file's shard are not in the file.
 func (c *contents) missing() int { return len(c.shard.Indices(c.header.Points)) - len(c.records) }
 
-// lines returns the text of a file with a header and records.
+// lines returns the text of a file that consists of a header and records.
 func lines(h header, records []record) []byte {
 	b := append(h.line(), '\n')
 	for _, r := range records {

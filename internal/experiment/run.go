@@ -156,7 +156,8 @@ func (s *state[R]) runAll(ctx context.Context) (err error) {
 	return s.verdict(ctx)
 }
 
-// verdict returns the error of the sweep when no point runs any more.
+// verdict returns the error of the sweep, or nil, after the last point has ended. If all
+// points have a row or failed, it also sorts the file.
 func (s *state[R]) verdict(ctx context.Context) error {
 	f := &Failed{Total: len(s.indices)}
 	for _, index := range s.indices {
@@ -206,7 +207,8 @@ func (s *state[R]) runPoints(ctx context.Context) {
 	}
 }
 
-// mayStart reports whether the next point may start.
+// mayStart reports whether the next point in todo may start. A worker and enough memory
+// must be free and, with Stop, no point may have failed.
 func (s *state[R]) mayStart() bool {
 	if len(s.todo) == 0 || len(s.running) >= s.Workers || s.Stop && len(s.failed) > 0 {
 		return false
@@ -214,7 +216,7 @@ func (s *state[R]) mayStart() bool {
 	return len(s.running) == 0 || s.Memory == nil || s.Memory(s.todo[0]) <= s.free
 }
 
-// start starts the next point.
+// start starts the next point in todo in a goroutine.
 func (s *state[R]) start(ctx context.Context) {
 	index := s.todo[0]
 	s.todo = s.todo[1:]
@@ -232,7 +234,8 @@ func (s *state[R]) start(ctx context.Context) {
 	}()
 }
 
-// attempt runs a point. It returns a panic as an error.
+// attempt runs a point and returns its row, and the row as JSON if there is a file. It
+// returns a panic as an error.
 func (s *state[R]) attempt(ctx context.Context, index int) (row R, raw json.RawMessage, err error) {
 	defer func() {
 		if value := recover(); value != nil {
@@ -286,8 +289,8 @@ func (s *state[R]) finish(o outcome[R]) {
 	}
 }
 
-// deliver calls each with the rows whose earlier points have all ended. With Stop, it does
-// not continue after the first failure.
+// deliver calls the callback each for rows in the order of points. It stops at the first
+// point that has not ended or, with Stop, at the first failed point.
 func (s *state[R]) deliver() {
 	for ; s.delivered < len(s.indices); s.delivered++ {
 		index := s.indices[s.delivered]

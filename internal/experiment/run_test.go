@@ -44,7 +44,7 @@ func write(t testing.TB, file, text string) {
 	}
 }
 
-// wholeFile returns the text of the file of an uninterrupted sweep.
+// wholeFile returns the text of the file that an uninterrupted sweep of a shard writes.
 func wholeFile(t testing.TB, points []Point, shard Shard) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "whole.jsonl")
@@ -54,7 +54,7 @@ func wholeFile(t testing.TB, points []Point, shard Shard) string {
 	return read(t, file)
 }
 
-// TestFile checks the format of the file.
+// TestFile checks the text of the file that a sweep writes.
 func TestFile(t *testing.T) {
 	want := `{"sweep":{"identity":"v1","points":6,"grid":"` + digest(numbers) + `","shard":"2/3"},"sum":"84bd56a5"}
 {"point":1,"settings":{"kind":"a","n":"2"},"row":{"name":"kind=a n=2","value":2},"sum":"e3114891"}
@@ -68,8 +68,8 @@ func TestFile(t *testing.T) {
 	}
 }
 
-// TestRows checks that rows are in the order of the points. They are the values that run
-// returned, or the values in a resumed file.
+// TestRows checks that Run returns rows in the order of the points. The rows are the values
+// that were measured, or the values in a resumed file.
 func TestRows(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "r.jsonl")
 	for _, file := range []string{"", file, file} {
@@ -116,7 +116,7 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// TestFailed checks that the error names failed points, and that the next run repeats them.
+// TestFailed checks that the error names failed points and that Resume runs them again.
 func TestFailed(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "r.jsonl")
 	o := Options{File: file, Identity: "v1", Workers: 2}
@@ -197,8 +197,8 @@ func TestRowThatIsNoJSON(t *testing.T) {
 	}
 }
 
-// TestInterrupted checks that the end of a context stops running points and keeps the
-// points that have ended, and that the error is not a failure of points.
+// TestInterrupted checks that a canceled context stops the points that run and keeps the
+// points that have ended. The error must not be a *Failed.
 func TestInterrupted(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "r.jsonl")
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -230,8 +230,8 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// TestBrokenFile checks that an error when writing the file ends the sweep, and that the
-// file can still be continued.
+// TestBrokenFile checks that an error when writing the file ends the sweep, and that a
+// later sweep can continue the file.
 func TestBrokenFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "r.jsonl")
 	s := &state[row]{Options: Options{File: file, Identity: "v1", Workers: 1}, points: numbers}

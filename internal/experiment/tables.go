@@ -138,7 +138,8 @@ func readJSON(r io.Reader) ([]table.Named, error) {
 	return tables, err
 }
 
-// describeRows returns a text with what all rows of a command's output have in common.
+// describeRows returns a text about a command's output: the bench or collective, and the
+// topology, which all rows have in common.
 func describeRows(o table.Record) string {
 	var words []string
 	flat := o.Flat()
@@ -150,9 +151,9 @@ func describeRows(o table.Record) string {
 	return strings.Join(words, ", ")
 }
 
-// rankTable returns a table with the times of each rank in the rows of coll or in the
-// launches of a run. Each line has the number of the row or launch, some of its members,
-// the rank and the time. The result is nil if there are no such times.
+// rankTable returns a table with the time of each rank, from the rows of coll or the
+// launches of a run. Each line has the number of the row or launch, its size or name, the
+// rank and the time. The result is nil if the output has no times of ranks.
 func rankTable(schema table.Schema, o table.Record) *table.Table {
 	var lines []table.Record
 	columns := []table.Column{{Name: "row", Role: table.Setting}}

@@ -26,7 +26,8 @@ func writeTemp(t testing.TB, name, text string) string {
 // head is the first line of a sweep of three points, as early versions wrote it.
 const head = `{"sweep":{"identity":"x","points":3,"grid":"g"}}`
 
-// csvText returns tables as CSV, each after its name unless the name is empty.
+// csvText returns tables as CSV. The name of a table is written before the table, unless
+// the name is empty.
 func csvText(t testing.TB, tables []table.Named) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -155,7 +156,7 @@ func TestReadDamaged(t *testing.T) {
 	}
 }
 
-// TestReadFolder checks that a folder has the tables of its CSV files.
+// TestReadFolder checks that ReadTables returns a table for each CSV file in a folder.
 func TestReadFolder(t *testing.T) {
 	folder := t.TempDir()
 	if _, _, err := ReadTables(t.Context(), folder); err == nil || err.Error() != folder+": no .csv in this folder: name a file, or a folder with results" {
@@ -176,7 +177,8 @@ func TestReadFolder(t *testing.T) {
 	}
 }
 
-// TestAbout checks that tables have a description of what their rows have in common.
+// TestAbout checks that a table that is read from a file describes what its rows have in
+// common.
 func TestAbout(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"rows":[{"n":1}]}`: "",
@@ -216,8 +218,8 @@ func TestReadRanks(t *testing.T) {
 	}
 }
 
-// TestRepeatsRow checks that RepeatsRow finds a column of points with the values of the
-// rows.
+// TestRepeatsRow checks that RepeatsRow reports true for a column of points that has the
+// same values as a column of rows.
 func TestRepeatsRow(t *testing.T) {
 	for csv, want := range map[string]bool{"point.t,t\n1,1\n2,2\n": true, "point.t,t\n1,1\n2,3\n": false, "point.t,u\n1,1\n": false, "x.t,t\n1,1\n": false} {
 		tables, _, err := ReadFile(t.Context(), writeTemp(t, "a.csv", csv))

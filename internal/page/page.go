@@ -145,7 +145,8 @@ func (w *writer) writeSection(number int, s Section) {
 	w.WriteString("</section>\n")
 }
 
-// writeParagraphs writes a text as paragraphs, which empty lines separate.
+// writeParagraphs writes a text as HTML paragraphs with the given attributes. Empty lines
+// in the text separate paragraphs.
 func (w *writer) writeParagraphs(text, attributes string) {
 	for p := range strings.SplitSeq(text, "\n\n") {
 		if p = strings.TrimSpace(p); p != "" {
@@ -200,8 +201,8 @@ var (
 	svgRef = regexp.MustCompile(`(url\(#|href="#)`)
 )
 
-// inline returns a picture as part of a page. It removes the XML prologue and adds a prefix
-// to ids, so that the ids of several pictures differ.
+// inline converts an SVG file to an element of a page. It removes the XML prologue and adds
+// a prefix to ids, so that the ids of several pictures on a page differ.
 func inline(svg []byte, prefix string) []byte {
 	svg = svg[max(0, bytes.Index(svg, []byte("<svg"))):]
 	svg = svgID.ReplaceAll(svg, []byte("${1}"+prefix+"${2}"))

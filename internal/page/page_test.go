@@ -48,7 +48,8 @@ func writePage(t *testing.T, p *Page) string {
 	return b.String()
 }
 
-// TestPage checks the parts of a page, and that the page is the same the second time.
+// TestPage checks the parts of a page, and that writing the page twice gives the same
+// bytes.
 func TestPage(t *testing.T) {
 	html := writePage(t, examplePage())
 	for _, want := range []string{

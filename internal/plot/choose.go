@@ -16,8 +16,8 @@ import (
 // automatically.
 const maxChosenSeries = 24
 
-// choose finds the columns and rows of the request, and chooses what the request leaves
-// open.
+// choose finds the columns and rows that the request names. It then chooses the columns and
+// the kind of figure that the request leaves open.
 func (f *Figure) choose(d *data) (err error) {
 	if d.rows, err = d.matchingRows(f.Where); err != nil {
 		return fmt.Errorf("--where: %w", err)
@@ -48,13 +48,13 @@ func (f *Figure) choose(d *data) (err error) {
 	return nil
 }
 
-// recordChoice records that a flag with its values was chosen.
+// recordChoice records a flag and its values as chosen automatically, for Figure.Chosen.
 func (f *Figure) recordChoice(flag string, values ...string) {
 	f.Chosen = append(f.Chosen, flag+" "+printable.ShellWord(strings.Join(values, ",")))
 }
 
-// chooseY chooses the first measured column, with its bounds, unless the request names
-// columns.
+// chooseY chooses the columns of -y unless the request names them: the first measured
+// column, with its bounds.
 func (f *Figure) chooseY(d *data) error {
 	if f.Y != nil {
 		return nil
@@ -72,8 +72,8 @@ func (f *Figure) chooseY(d *data) error {
 	return nil
 }
 
-// chooseX chooses the setting with the most numbers, and lines or bars over it, unless the
-// request names them.
+// chooseX chooses the column of -x and the kind of figure, unless the request names them.
+// The column is the setting with the most numbers, and the kind is lines or bars.
 func (f *Figure) chooseX(d *data) (err error) {
 	if f.X != "" {
 		if d.x, err = d.Find(f.X); err != nil {
@@ -99,8 +99,8 @@ func (f *Figure) chooseX(d *data) (err error) {
 	return nil
 }
 
-// chooseBy chooses the settings that distinguish rows, unless the request names columns or
-// there would be too many series.
+// chooseBy chooses the columns of --by: the settings that distinguish rows with the same x.
+// It chooses none if the request names columns, or if there would be too many series.
 func (f *Figure) chooseBy(d *data) {
 	if f.By != nil {
 		return
@@ -118,8 +118,8 @@ func (f *Figure) chooseBy(d *data) {
 }
 
 // measuredColumns returns the columns that contain numbers and have the role lower or
-// higher. It leaves out columns of a point that repeat a column of its rows, unless there
-// are no others.
+// higher. In the table of a sweep, it leaves out metrics of a point that repeat a column of
+// the point's rows, unless there are no other columns.
 func (d *data) measuredColumns() []int {
 	all := slices.DeleteFunc(d.With(table.Lower, table.Higher), func(c int) bool {
 		return !slices.ContainsFunc(d.rows, func(row int) bool { _, ok := d.Number(row, c); return ok })
@@ -131,16 +131,16 @@ func (d *data) measuredColumns() []int {
 	return own
 }
 
-// withBounds returns a column and the bounds that have its unit.
+// withBounds returns column y, followed by the columns of bounds that have the unit of y.
 func (d *data) withBounds(y int) []int {
 	return append([]int{y}, slices.DeleteFunc(d.With(table.Bound), func(c int) bool {
 		return !d.Columns[c].Unit.Same(d.Columns[y].Unit) || experiment.RepeatsRow(d.Table, d.Columns[c].Name)
 	})...)
 }
 
-// widestSetting returns the setting with the most values, or -1 if no setting has several.
-// It prefers settings with numbers, and the first of several settings with the same number
-// of values.
+// widestSetting returns the setting with the most distinct values, or -1 if every setting
+// has only one value. It prefers settings whose values are numbers. Of settings with the
+// same number of values, it returns the first.
 func (d *data) widestSetting() int {
 	widest, most, numeric := -1, 1, false
 	for _, c := range d.settings() {
@@ -152,7 +152,8 @@ func (d *data) widestSetting() int {
 	return widest
 }
 
-// connects reports whether lines over a column would have several points each.
+// connects reports whether lines with column x as their x axis would have at least two
+// points each on average.
 func (d *data) connects(x int) bool {
 	over := *d
 	over.x = x
@@ -169,8 +170,8 @@ func (d *data) numeric(column int) bool {
 	return !slices.ContainsFunc(d.rows, func(row int) bool { _, ok := d.Number(row, column); return !ok && d.Rows[row][column] != nil })
 }
 
-// settings returns the columns that may distinguish rows and are not drawn: settings, and
-// columns of words without a role.
+// settings returns the columns that may distinguish rows and are not drawn yet. These are
+// the columns with the role setting, and columns of words without a role.
 func (d *data) settings() []int {
 	return slices.DeleteFunc(d.With(table.Setting, ""), func(c int) bool {
 		return d.isDrawn(c) || d.Columns[c].Role == "" && d.numeric(c)
@@ -182,7 +183,9 @@ func (d *data) isDrawn(c int) bool {
 	return c == d.x || slices.Contains(d.ys, c) || slices.Contains(d.by, c)
 }
 
-// clashes returns the groups of rows that would be drawn at the same position in column y.
+// clashes returns groups of rows. The rows of a group have the same x and the same values
+// of --by, so that their values in column y would be drawn at the same x in the same
+// series.
 func (d *data) clashes(y int) [][]int {
 	type place struct {
 		by string
@@ -192,8 +195,8 @@ func (d *data) clashes(y int) [][]int {
 	return table.Clashes(drawn, func(row int) place { return place{d.Key(row, d.by), d.xValue(row)} })
 }
 
-// ambiguityError returns an error if there are rows at the same position. It names the
-// columns that would distinguish these rows.
+// ambiguityError returns an error if clashes is not empty. The error names the columns that
+// would distinguish the rows of each group.
 func (d *data) ambiguityError(clashes [][]int) error {
 	if len(clashes) == 0 {
 		return nil

@@ -68,7 +68,8 @@ func (d *data) matchingRows(conditions []string) ([]int, error) {
 	return rows, nil
 }
 
-// shortList joins the first values of a list and counts the others.
+// shortList joins the first few values of a list, followed by the number of values left
+// out.
 func shortList(values []string) string {
 	const few = 8
 	if len(values) > few {
@@ -87,7 +88,7 @@ const (
 )
 
 // checkPoints returns an error if there are more points than a figure can show. It counts
-// them before any point is created.
+// the points before any point is created.
 func (d *data) checkPoints() error {
 	points := 0
 	for _, row := range d.rows {
@@ -172,8 +173,9 @@ func (d *data) splitRows() error {
 	return nil
 }
 
-// isBound reports whether a column is drawn as a bound of another column. If only bounds
-// are drawn, they are drawn like other columns.
+// isBound reports whether a column is drawn as a bound: its role is bound, and at least one
+// drawn column has another role. If all drawn columns have the role bound, they are drawn
+// like measured columns.
 func (d *data) isBound(column int) bool {
 	is := func(c int) bool { return d.Columns[c].Role == table.Bound }
 	return is(column) && slices.ContainsFunc(d.ys, func(y int) bool { return !is(y) })
@@ -213,7 +215,8 @@ func (d *data) splitColumn(y int) ([]Series, error) {
 	return series, d.ambiguityError(d.clashes(y))
 }
 
-// failed reports whether the cell of a check says that values are wrong.
+// failed reports whether a cell of a column with the role check says that values are wrong.
+// Empty, true and 0 mean that they are right.
 func failed(cell any) bool { return cell != nil && cell != true && table.Text(cell) != "0" }
 
 // boundData returns the data that a bound is drawn from. It leaves out the columns of --by
@@ -230,8 +233,8 @@ func (d *data) boundData(y int) *data {
 	return &b
 }
 
-// uniqueRows returns the first row of each group of rows that are equal in the given
-// columns. same is false if rows of a group differ in y.
+// uniqueRows groups the rows that are equal in the given columns, and returns the first row
+// of each group. same reports whether the rows of each group also have the same y.
 func (d *data) uniqueRows(columns []int, y int) (rows []int, same bool) {
 	first := map[string]string{}
 	for _, row := range d.rows {
@@ -247,7 +250,8 @@ func (d *data) uniqueRows(columns []int, y int) (rows []int, same bool) {
 	return rows, true
 }
 
-// xValue returns the x of a row, as a number if it is one.
+// xValue returns the value of column x in a row: a float64 if the cell is a number,
+// otherwise the text of the cell.
 func (d *data) xValue(row int) any {
 	if v, ok := d.Number(row, d.x); ok {
 		return v
@@ -255,8 +259,8 @@ func (d *data) xValue(row int) any {
 	return d.Text(row, d.x)
 }
 
-// byText returns the values of --by of a row. With exact, it returns them as they are in
-// the file. Otherwise it formats them with formatCell.
+// byText returns the values of a row in the columns of --by, joined to one text. With exact
+// set, the values are as in the file. Otherwise formatCell formats them.
 func (d *data) byText(row int, exact bool) string {
 	return strings.Join(lists.Map(d.by, func(c int) string {
 		if exact {
@@ -283,8 +287,9 @@ func (d *data) formatCell(row, column int, named bool) string {
 	return text
 }
 
-// seriesName returns the name of a series: the values of --by, and the words of the column
-// unless all other columns are bounds.
+// seriesName returns the name of a series: the values of --by, followed by the words of
+// column y. Without --by, the name is only the words. If y is the only measured column, the
+// name is only the values.
 func (d *data) seriesName(by string, y int) string {
 	words := d.Columns[y].Words()
 	alone := !d.isBound(y) && !slices.ContainsFunc(d.ys, func(other int) bool { return other != y && !d.isBound(other) })

@@ -15,7 +15,8 @@ import (
 	"github.com/kernbench/kernbench/table"
 )
 
-// title returns the columns that are drawn, in words: "Time by message size and algorithm".
+// title returns a title with the words of the columns that are drawn: "Time by message size
+// and algorithm".
 func (d *data) title() string {
 	text := d.words(d.measures()) + " by " + d.words(append([]int{d.x}, d.by...))
 	first, size := utf8.DecodeRuneInString(text)
@@ -33,7 +34,8 @@ func (d *data) words(columns []int) string {
 // measures returns the y columns that are not drawn as bounds.
 func (d *data) measures() []int { return slices.DeleteFunc(slices.Clone(d.ys), d.isBound) }
 
-// subtitle returns about, followed by the settings that are the same in all drawn rows.
+// subtitle returns the value of the parameter about, followed by the settings that are the
+// same in all drawn rows.
 func (d *data) subtitle(about string) string {
 	var parts []string
 	if about != "" {
@@ -94,9 +96,9 @@ func (f *Figure) drawHeat(d *data) {
 	f.Figure, f.Log = h, axesText(false, h.Log)
 }
 
-// axis returns the axis of columns with the same unit, and the factor that converts values
-// to the unit of the axis. A logarithmic axis has the unit at each tick. A linear axis has
-// one unit for all ticks.
+// axis returns the axis of the given columns, which have the same unit, and the factor that
+// converts values to the unit of the axis. A logarithmic axis has the unit at each tick. A
+// linear axis has one unit for all ticks.
 func (d *data) axis(columns []int, values []float64, log bool) (draw.Axis, float64) {
 	unit := d.Columns[columns[0]].Unit
 	a := draw.Axis{Label: d.words(columns), Log: log, Unit: string(unit)}
@@ -111,14 +113,15 @@ func (d *data) axis(columns []int, values []float64, log bool) (draw.Axis, float
 	return a, 1
 }
 
-// wideRange reports whether values span a factor of at least 16, as sizes that double and
-// times that grow with them do.
+// wideRange reports whether all values are positive and the largest is at least 16 times
+// the smallest. Sizes that double have such a range, and so do times that grow with the
+// sizes.
 func wideRange(values []float64) bool {
 	lo, hi := slices.Min(values), slices.Max(values)
 	return lo > 0 && hi >= 16*lo
 }
 
-// axesText returns the value of --log for the axes that are logarithmic.
+// axesText returns the value of --log that selects logarithmic axes: x, y, xy or none.
 func axesText(x, y bool) string {
 	return map[[2]bool]string{{}: "none", {true, false}: "x", {false, true}: "y", {true, true}: "xy"}[[2]bool{x, y}]
 }
@@ -175,7 +178,7 @@ const maxFigures = 3
 
 // Figures returns at most maxFigures figures that show what was measured in a table. Each
 // figure shows a column with the role lower or higher whose values differ, with its bounds.
-// The request selects the rows, and the texts above and below the figures.
+// The request gives the rows to draw, and the texts above and below the figures.
 func Figures(t *table.Table, r Request) (figures []*Figure) {
 	all := &data{Table: t, rows: lists.Count(0, len(t.Rows))}
 	for _, y := range all.measuredColumns() {
@@ -191,7 +194,7 @@ func Figures(t *table.Table, r Request) (figures []*Figure) {
 	return figures
 }
 
-// varies reports whether measured values differ.
+// varies reports whether the measured values of a figure differ from each other.
 func (f *Figure) varies() bool {
 	measured := slices.DeleteFunc(slices.Clone(f.Series), func(s Series) bool { return s.bound })
 	values := collect(measured, func(_ Series, p Point) float64 { return p.Y })

@@ -82,8 +82,8 @@ func TestDefaults(t *testing.T) {
 // ignoreFormat excludes functions from comparisons because they cannot be compared.
 var ignoreFormat = cmpopts.IgnoreFields(draw.Axis{}, "Format")
 
-// TestLines checks that equal bounds are one line, that numbers have a suitable unit, and
-// that texts come from the columns.
+// TestLines checks the line chart of a table. Series with equal bounds share one line for
+// the bound, numbers have a suitable unit, and the texts are the words of the columns.
 func TestLines(t *testing.T) {
 	f, err := Draw(read(t, collCSV), Request{About: "all_reduce", Note: "coll.json", Log: "x"})
 	if err != nil {
@@ -106,8 +106,8 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// TestUnits checks that columns of one quantity are drawn in one unit, whatever their
-// order.
+// TestUnits checks that columns of one quantity in different units are drawn in one unit,
+// in any order of the columns.
 func TestUnits(t *testing.T) {
 	f, err := Draw(read(t, collCSV), Request{Y: []string{"bound_ns", "time_us"}, Where: []string{"algorithm=ring"}})
 	if err != nil {
@@ -153,7 +153,8 @@ func TestBars(t *testing.T) {
 	}
 }
 
-// TestBoundsAlone checks that bounds without a measured column are drawn as bars.
+// TestBoundsAlone checks that bounds are drawn as bars if the request names no measured
+// column.
 func TestBoundsAlone(t *testing.T) {
 	f, err := Draw(read(t, collCSV), Request{Kind: Bars, Y: []string{"bound_ns"}, Where: []string{"algorithm=ring"}})
 	if err != nil {
@@ -198,8 +199,8 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-// TestFewestSettings checks that the error names as few settings as distinguish the rows,
-// and never a measurement or a hash.
+// TestFewestSettings checks the error for rows at the same position. It must name the
+// smallest number of settings that distinguish the rows, and never a measurement or a hash.
 func TestFewestSettings(t *testing.T) {
 	lines := "#role,setting,lower,lower,origin,setting,setting\nn,latency_ns,crit_ns,topology_hash,kind,dtype\n"
 	for i, kind := range []string{"tcm", "sram", "hbm"} {
@@ -253,7 +254,8 @@ func TestNumberRange(t *testing.T) {
 	}
 }
 
-// TestNearNumbers checks that numbers that are equal when rounded are different series.
+// TestNearNumbers checks that values of --by that differ only in digits that are not shown
+// make separate series.
 func TestNearNumbers(t *testing.T) {
 	f, err := Draw(read(t, "#unit,B,,\nbytes_per_pe,n,t\n1000000,1,5\n1000001,2,6\n1000000,4,9\n"), Request{X: "n", Y: []string{"t"}, By: []string{"bytes_per_pe"}})
 	if err != nil {
@@ -280,7 +282,7 @@ func TestUpperCase(t *testing.T) {
 }
 
 // TestBoundsBySettings checks that a bound has a line for each value of the settings that
-// change it, and not of other settings.
+// change the bound. Other settings add no lines.
 func TestBoundsBySettings(t *testing.T) {
 	csv := "#role,setting,setting,setting,lower,bound\nlink,algo,size,t,least\n" +
 		"1,ring,1K,5,1\n2,ring,1K,4,1\n1,ring,4K,9,3\n2,ring,4K,7,2\n1,tree,1K,6,1\n2,tree,1K,5,1\n1,tree,4K,8,3\n2,tree,4K,6,2\n"

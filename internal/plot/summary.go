@@ -45,8 +45,8 @@ func (s *Summary) WriteText(w io.Writer) error {
 	return err
 }
 
-// Results adds a table of results, figures of the table, and the command line that produced
-// it to a page. It returns the page as HTML.
+// Results adds to a page the table t, figures of the table, and the command line that
+// produced the table. It returns the page as HTML.
 func Results(p page.Page, t *table.Table, command string) ([]byte, error) {
 	results := page.Section{Heading: "Results", Tables: []page.Table{{Caption: "All rows. A click on a name sorts by that column.", Table: t}}}
 	for _, f := range Figures(t, Request{About: cmp.Or(p.Lead, p.Title)}) {

@@ -14,7 +14,7 @@ import (
 )
 
 // FindBench returns the registered bench with a name, or an error that suggests similar
-// names. It reports a former name of a bench to ctx.
+// names. If name is a former name of a bench, it reports this through ctx.
 func FindBench(ctx context.Context, name string) (bench.Bench, error) {
 	names := BenchNames()
 	if known, ok := config.Resolve(ctx, name, names); ok {
@@ -38,7 +38,8 @@ type Listed struct {
 	Schema  table.Schema  `json:"schema,omitempty"` // columns of rows and metrics
 }
 
-// List is some benches. They are printed as a line each, or in full if they were named.
+// List is a list of benches. It is printed with a line for each bench, or with full
+// descriptions if the benches were selected by name.
 type List struct {
 	benches []Listed
 	full    bool
@@ -113,8 +114,8 @@ func (b Listed) writeColumns(w io.Writer) error {
 	return nil
 }
 
-// NoEffect returns an error if the bench ignores settings of the kind. text is the setting
-// as it was written.
+// NoEffect returns an error if bench b ignores configurations of kind k. text is the
+// setting as it was written, for the message.
 func (k *Kind) NoEffect(b bench.Bench, text string) error {
 	if k.uses == 0 || !b.Ignores(k.uses) {
 		return nil
@@ -128,7 +129,7 @@ func (k *Kind) NoEffect(b bench.Bench, text string) error {
 	return fmt.Errorf("%s has no effect: %s %s: leave it out; benches that do: %s", text, b.Name, k.why, strings.Join(others, ", "))
 }
 
-// CheckEffect returns an error for the first flag that a bench ignores.
+// CheckEffect returns an error for the first flag of the choice that bench b ignores.
 func (c *Choice) CheckEffect(b bench.Bench) error {
 	for _, k := range c.Kinds {
 		for _, text := range c.Given(k) {

@@ -16,7 +16,7 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// Config returns the configuration that was read first.
+// Config is a loaded configuration of any kind, with its source and hash.
 type Config interface {
 	file.Config
 	Source() string
@@ -117,7 +117,8 @@ func (c *Choice) File(k *Kind) *string {
 	return map[*Kind]*string{Topology: &c.Topology, CCL: &c.CCL, Tasks: &c.Tasks}[k]
 }
 
-// Given returns the flags that choose or change a configuration, as they were written.
+// Given returns the flags that choose or change the configuration of kind k, as they were
+// written.
 func (c *Choice) Given(k *Kind) (texts []string) {
 	if name := *c.File(k); name != "" {
 		texts = append(texts, fmt.Sprintf("--%s %s", k.Name, name))
@@ -150,8 +151,9 @@ func (l *Loaded) AddTo(u *file.Uses) *file.Uses {
 	return u
 }
 
-// LoadKind reads the configuration of a kind. Keys of Sets with the prefix of the kind
-// belong to it. Keys without the prefix of another kind belong to the first kind.
+// LoadKind reads the configuration of a kind into l. It applies the settings of Sets whose
+// keys have the prefix of the kind. Keys without a prefix of any kind belong to the first
+// kind of the choice.
 func (c *Choice) LoadKind(ctx context.Context, kind *Kind, l *Loaded) error {
 	var sets []string
 	for _, set := range c.Sets {

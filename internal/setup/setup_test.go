@@ -16,8 +16,8 @@ func init() {
 	bench.Register(bench.Bench{Name: "summing", Summary: "does collectives", Uses: bench.UsesCollectives, Run: nothing})
 }
 
-// TestGiven checks that flags are returned as they were written, for the kind that they
-// belong to.
+// TestGiven checks that Given returns flags as they were written, and only those of the
+// given kind.
 func TestGiven(t *testing.T) {
 	c := Choice{Kinds: Program, CCL: "my.yaml", Sets: []string{"sip.ucie.bandwidth=1GB/s", "ccl.defaults.n_slots=4", "tasks.control.compute_cores=2"}}
 	for k, want := range map[*Kind][]string{
@@ -30,8 +30,8 @@ func TestGiven(t *testing.T) {
 	}
 }
 
-// TestCheckEffect checks that a setting that a bench ignores is an error, which names the
-// benches that use the setting.
+// TestCheckEffect checks that a setting that a bench ignores is an error. The error names
+// the benches that use the setting.
 func TestCheckEffect(t *testing.T) {
 	c := Choice{Kinds: Program, Topology: "ring6", Sets: []string{"ccl.defaults.n_slots=4"}}
 	for name, want := range map[string]string{
@@ -76,8 +76,8 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// TestValidate checks that the place of every mistake is reported, and the size of a valid
-// configuration.
+// TestValidate checks that Validate reports the place of every mistake in a configuration,
+// and the size of a valid configuration.
 func TestValidate(t *testing.T) {
 	c := Choice{Kinds: []*Kind{Topology}, Topology: "ring6"}
 	if v := c.Validate(t.Context(), Topology); !v.OK || v.PEs != 768 || v.Text != fmt.Sprintf("preset ring6: ok (768 PEs, hash %s)", v.Hash) {

@@ -42,7 +42,7 @@ type (
 	fidelityWord string
 )
 
-// sweepScalars returns how the scalars of a sweep's file are parsed.
+// sweepScalars returns the functions that parse the scalar values in the file of a sweep.
 func sweepScalars() config.Scalars {
 	s := config.Scalars{}
 	config.Define(s, "a single value", func(text string) (valueText, error) { return valueText(text), nil }, func(v valueText) string { return string(v) })
@@ -62,8 +62,8 @@ type source struct {
 	doc    *config.Doc
 }
 
-// readSource reads a file and reports mistakes of form. The plan checks what the settings
-// mean.
+// readSource reads the file of a sweep and records mistakes in its form, such as unknown
+// keys. The plan later checks the meaning of the settings.
 func readSource(ctx context.Context, name string) (*source, error) {
 	text, err := config.ReadFile(ctx, name)
 	if err != nil {
@@ -103,14 +103,14 @@ func readSource(ctx context.Context, name string) (*source, error) {
 	return f, f.errors.Err()
 }
 
-// fail adds a mistake at a path of the file.
+// fail records a mistake at a path (the keys that lead to a value) of the file.
 func (f *source) fail(path, format string, args ...any) {
 	if len(f.errors) < config.MaxErrors {
 		f.errors = append(f.errors, f.doc.Errorf(path, format, args...))
 	}
 }
 
-// dimension returns the settings of a dimension.
+// dimension returns the settings of a dimension of the grid, each with all its values.
 func (f *source) dimension(path string, d dimensionText) (columns []experiment.Dimension) {
 	if d.Zip == nil {
 		columns = f.column(path, d)
@@ -140,8 +140,8 @@ func (f *source) dimension(path string, d dimensionText) (columns []experiment.D
 	return columns
 }
 
-// checkDuplicates reports values that are given twice. If several settings change together,
-// all their values at one index count as one value.
+// checkDuplicates records a mistake for each value that is given twice. If several settings
+// change together, all their values at one index count as one value.
 func (f *source) checkDuplicates(columns []experiment.Dimension) {
 	if len(columns) == 0 {
 		return

@@ -38,8 +38,8 @@ func TestSweepRange(t *testing.T) {
 	}
 }
 
-// FuzzSweepFile checks that every file is either reported as wrong or has a valid number of
-// points, with no two consecutive points equal.
+// FuzzSweepFile checks that readSource either reports mistakes in a file or returns a grid
+// with a valid number of points. No two consecutive points may be equal.
 func FuzzSweepFile(f *testing.F) {
 	f.Add("bench: gemm_single_pe\ngrid:\n  - {key: pe.gemm.fill_cycles, values: [8, 16]}\n  - {key: params.count, from: 1, to: 512, times: 2}\n")
 	f.Add("bench: x\nset: [a=1]\ngrid:\n  - zip:\n    - {key: a, values: [1, 2]}\n    - {key: b, from: 1, to: 9, times: 3}\n")

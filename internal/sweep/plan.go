@@ -70,8 +70,8 @@ func New(ctx context.Context, name string, base setup.Choice) (*Plan, error) {
 	return p, errors.Join(append(p.otherErrors, p.errors.Err())...)
 }
 
-// findBench finds the bench. It replaces former names of the bench and its parameters by
-// the current names, and reports them to ctx.
+// findBench looks up the bench of the sweep. It replaces former names of the bench and its
+// parameters by the current names, and reports the former names through ctx.
 func (p *Plan) findBench(ctx context.Context) {
 	var err error
 	if p.bench, err = setup.FindBench(ctx, p.Bench); err != nil {
@@ -109,7 +109,7 @@ func (p *Plan) findBench(ctx context.Context) {
 	}
 }
 
-// checkBench checks the bench and the values of its parameters.
+// checkBench records mistakes in the name of the bench and in the values of its parameters.
 func (p *Plan) checkBench() {
 	if p.bench.Folder != "" {
 		p.fail("bench", "%s writes files and has a sweep of its own: run it with kernbench run %s", p.Bench, p.Bench)
@@ -129,8 +129,8 @@ func (p *Plan) checkBench() {
 	}
 }
 
-// checkParam checks a value of a parameter. It reports whether the bench has such a
-// parameter.
+// checkParam records a mistake at the place at if the value of a parameter is wrong. It
+// reports whether the bench has a parameter with the name.
 func (p *Plan) checkParam(name, value string, at place) bool {
 	i := slices.IndexFunc(p.bench.Params, func(q bench.Param) bool { return q.Name == name })
 	if i < 0 {
@@ -147,7 +147,8 @@ func (p *Plan) checkParam(name, value string, at place) bool {
 	return true
 }
 
-// checkEffect reports settings in flags and in the file that the bench ignores.
+// checkEffect records a mistake for each setting, in a flag or in the file, that the bench
+// ignores.
 func (p *Plan) checkEffect() {
 	if err := p.base.CheckEffect(p.bench); err != nil {
 		p.otherErrors = append(p.otherErrors, err)
@@ -169,7 +170,8 @@ func (p *Plan) checkEffect() {
 	}
 }
 
-// checkClashes reports settings that both the grid and another place give.
+// checkClashes records a mistake for each setting of the grid that is also given elsewhere
+// in the file or by a flag.
 func (p *Plan) checkClashes() {
 	fixed := map[string]string{}
 	if p.Topology != "" {
@@ -234,8 +236,9 @@ func (p *Plan) checkPoints(ctx context.Context) error {
 	return nil
 }
 
-// identity returns a text of everything that rows depend on, except their point and the
-// program: how benches are run, and the configurations and parameters of all points.
+// identity returns a text that contains everything on which rows depend, except the
+// settings of their point and the version of the program. This is how the bench is run, and
+// the configurations and parameters of all points.
 func (p *Plan) identity() string {
 	var text []byte
 	for _, point := range p.points {

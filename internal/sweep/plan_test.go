@@ -9,8 +9,8 @@ import (
 	"github.com/kernbench/kernbench/internal/setup"
 )
 
-// TestCosts checks that points have the costs that the bench declares, in any order, and
-// the same cost if it declares none.
+// TestCosts checks that each point has the cost that the bench declares for it, and that
+// all points have the same cost if the bench declares none.
 func TestCosts(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for text, want := range map[string][]float64{

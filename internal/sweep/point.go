@@ -74,7 +74,8 @@ const maxLoaded = 16
 // key returns a text that is equal for choices with the same configurations.
 func (s choice) key() string { return fmt.Sprintf("%q %q", s.Topology, s.Sets) }
 
-// configHashes returns the hashes of the three configurations.
+// configHashes returns the hashes of the topology, the configuration of collectives and the
+// configuration of tasks as one text.
 func configHashes(l *setup.Loaded) string {
 	tasks := "refused"
 	if c, ok := l.Tasks.(*task.Config); ok {
@@ -83,7 +84,7 @@ func configHashes(l *setup.Loaded) string {
 	return strings.Join([]string{l.System.Spec().Hash(), l.CCL.Hash(), tasks}, " ")
 }
 
-// addErrors adds the mistakes of a choice that cannot be loaded.
+// addErrors loads each configuration of a choice again and records all mistakes in them.
 func (p *Plan) addErrors(ctx context.Context, s choice) {
 	at := map[*setup.Kind]string{setup.Topology: s.system.value, setup.CCL: keyPath("ccl", p.CCL, p.base.CCL), setup.Tasks: keyPath("tasks", p.Tasks, p.base.Tasks)}
 	for _, k := range s.Kinds {
@@ -93,8 +94,9 @@ func (p *Plan) addErrors(ctx context.Context, s choice) {
 	}
 }
 
-// keyPath returns the path of a key if the file has it and no flag overrides it, and
-// otherwise "".
+// keyPath returns the path of a key in the file of the sweep, or "" if the file does not
+// have the key or a flag overrides it. value is the value of the key in the file, and flag
+// the value of the flag.
 func keyPath(key, value, flag string) string {
 	if value == "" || flag != "" {
 		return ""
@@ -102,8 +104,9 @@ func keyPath(key, value, flag string) string {
 	return key
 }
 
-// placeErrors adds the mistakes in one configuration. path is the place in the file that
-// names the configuration. A mistake that the file causes is reported at its place there.
+// placeErrors records the mistakes in err, the error of loading one configuration. A
+// mistake in a setting of the sweep's file is reported at the place of the setting. path is
+// the place in the sweep's file that names the configuration.
 func (p *Plan) placeErrors(s choice, err error, path string) {
 	for _, e := range config.Flatten(err) {
 		var at *config.Error
@@ -123,8 +126,9 @@ func (p *Plan) placeErrors(s choice, err error, path string) {
 	}
 }
 
-// setAt returns the place of the setting that caused a mistake. This is the last setting
-// whose key fits the path of the mistake.
+// setAt returns the place, in the file of the sweep, of the setting that caused mistake e:
+// the last setting whose key equals the path of e, or is above or below it. It returns ""
+// for a setting on the command line.
 func (s choice) setAt(e *config.Error) string {
 	for i := len(s.Sets) - 1; i >= 0; i-- {
 		key, _, _ := strings.Cut(s.Sets[i], "=")
@@ -141,8 +145,8 @@ func (s choice) setAt(e *config.Error) string {
 	return ""
 }
 
-// loadOptions returns the options to run a point. It loads the configurations unless they
-// are in memory.
+// loadOptions returns the options to run the bench for a choice. It loads the
+// configurations unless they are in memory.
 func (p *Plan) loadOptions(ctx context.Context, s choice) (o bench.Options, err error) {
 	l, ok := p.loaded[s.key()]
 	if !ok {
@@ -156,8 +160,8 @@ func (p *Plan) loadOptions(ctx context.Context, s choice) (o bench.Options, err 
 	return p.benchOptions(l, s), nil
 }
 
-// benchOptions returns the options to run a point with its configurations, on one thread,
-// because points run in parallel.
+// benchOptions returns the options to run the bench with the loaded configurations l and
+// the parameters of s. The bench runs on one thread, because points run in parallel.
 func (p *Plan) benchOptions(l *setup.Loaded, s choice) bench.Options {
 	return bench.Options{Params: s.params, Options: torch.Options{
 		Topology: l.System, CCL: l.CCL, Settings: []any{l.Tasks}, Threads: 1,

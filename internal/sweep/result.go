@@ -19,7 +19,8 @@ import (
 	"github.com/kernbench/kernbench/table"
 )
 
-// schema returns the columns of the results.
+// schema returns the columns of the sweep's results: the settings of the grid, the columns
+// of a bench's result, and the hashes of the configurations.
 func (p *Plan) schema() table.Schema {
 	s := p.bench.Schema()
 	s["row"] = table.ColumnsOf(bench.Result{})
@@ -32,7 +33,7 @@ func (p *Plan) schema() table.Schema {
 	return s
 }
 
-// run runs a point.
+// run runs the bench for a point and returns the part of the result that the sweep keeps.
 func (p *Plan) run(ctx context.Context, _ int, point experiment.Point) (table.Record, error) {
 	o, err := p.loadOptions(ctx, p.choiceFor(point))
 	if err != nil {
@@ -45,7 +46,7 @@ func (p *Plan) run(ctx context.Context, _ int, point experiment.Point) (table.Re
 	return sweepRow(r)
 }
 
-// sweepRow returns the part of a result that a sweep keeps.
+// sweepRow returns the part of a bench's result that a sweep keeps, as a JSON object.
 func sweepRow(r *bench.Result) (table.Record, error) {
 	whole, err := table.From([]bench.Result{*r})
 	if err != nil {
@@ -97,7 +98,8 @@ func (p *Plan) pointRecord(index int) table.Record {
 	return table.Record{{Name: "point", Value: json.Number(strconv.Itoa(index))}, {Name: "settings", Value: p.points[index].Record()}}
 }
 
-// Run runs the points. It also returns a result if some points failed.
+// Run runs the points and returns their results. Failed points are not an error:
+// Result.Failed lists them.
 func (p *Plan) Run(ctx context.Context, o experiment.Options) (*Result, error) {
 	o.Identity, o.Schema, o.About = p.identity(), p.schema(), p.about()
 	o.Cost = func(i int) float64 { return p.costs[i] }
@@ -134,7 +136,8 @@ func (r *Result) WriteCSV(w io.Writer) error {
 	return r.Table.WriteCSV(w)
 }
 
-// WriteText writes the results, and what can be done with the file.
+// WriteText writes the results as a table, followed by commands that merge, draw or compare
+// the file of results.
 func (r *Result) WriteText(w io.Writer) error {
 	fmt.Fprintf(w, "# sweep: %s\n# bench: %s\n%s# points: %d of %d\n\n", r.Sweep, r.Bench, r.plan.sharedSettings(), len(r.Points), r.Total)
 	if len(r.Table.Rows) > 0 {
@@ -177,8 +180,8 @@ func (p *Plan) sharedSettings() string {
 	return lines.String()
 }
 
-// displayColumns returns the table without the columns that people do not need: hashes, and
-// columns of points that repeat a column of rows.
+// displayColumns returns the table without the columns that the text output omits: hashes,
+// and columns of points that repeat a column of rows.
 func displayColumns(t *table.Table) *table.Table {
 	var names []string
 	for _, c := range t.Columns {
@@ -218,7 +221,8 @@ func (r *Result) Page() (about page.Page, t *table.Table) {
 	return about, displayColumns(r.Table)
 }
 
-// WritePoints writes the points that a sweep would run.
+// WritePoints writes the points that a sweep of the shard would run, without running them.
+// format is text, csv or json.
 func (p *Plan) WritePoints(w io.Writer, shard experiment.Shard, format string) error {
 	list, rows := []table.Record{}, []table.Record{}
 	for _, i := range shard.Indices(len(p.points)) {
