@@ -61,9 +61,9 @@ type Options struct {
 	CPUs []int // rank r is bound to CPUs[r], unless it is negative; nil binds no rank
 }
 
-// Overhead estimates the memory in bytes that ranks of a backend need in addition to the
-// memory that their jobs allocate. A Go process needs 3 MB and its share of the pages of
-// the program.
+// Overhead estimates the memory in bytes that the given number of ranks of a backend need
+// in addition to the memory that their jobs allocate. A Go process needs 3 MB and its share
+// of the pages of the program.
 func Overhead(backend string, ranks int) uint64 {
 	if backend == inproc.Name {
 		return 64 << 10 * uint64(ranks)
@@ -132,7 +132,7 @@ type order struct {
 	Arg         []byte
 }
 
-// forRank returns the order for a rank.
+// forRank returns a copy of the order for one rank, with its number and its CPU.
 func (o order) forRank(rank int, cpus []int) order {
 	o.Rank, o.CPU = rank, -1
 	if cpus != nil {
@@ -158,7 +158,8 @@ func (g *goroutine) kill() (how string, became blame) {
 
 func (*goroutine) suspended() int { return 0 }
 
-// startGoroutines starts the ranks of backend inproc.
+// startGoroutines starts the ranks of backend inproc as goroutines and adds them to the
+// supervisor. The caller calls end when all ranks have ended.
 func startGoroutines(_ context.Context, o Options, out *output, all order, s *supervisor) (end func() error, err error) {
 	at := fmt.Sprintf("launch %d", inprocRuns.Add(1))
 	for rank := range o.Ranks {
@@ -184,7 +185,8 @@ func startGoroutines(_ context.Context, o Options, out *output, all order, s *su
 	return func() error { return nil }, nil
 }
 
-// bindThread binds the calling goroutine to a CPU. Its thread ends with the goroutine.
+// bindThread binds the calling goroutine to a CPU, together with its thread. The thread
+// ends when the goroutine ends.
 func bindThread(cpu int) error {
 	runtime.LockOSThread()
 	return bind(0, cpu)
