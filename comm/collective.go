@@ -99,6 +99,7 @@ func (c *Comm) Barrier() error {
 	return c.barrier(p)
 }
 
+// barrier runs a barrier as part of the operation p.
 func (c *Comm) barrier(p place) error {
 	c.generation++
 	p.barrier = c.generation

@@ -42,10 +42,10 @@ type Comm struct {
 	closed     bool
 }
 
-// Open joins a run as one of its ranks and waits until all ranks have joined. The backend
-// defines what rendezvous names. For shm it is memory that a launcher has passed on, or a
-// name that the processes have agreed on; for inproc it is a name within the process. The
-// communicator fails when ctx ends.
+// Open makes the caller rank number rank of a run of nranks ranks, and waits until all
+// ranks have joined. rendezvous names the run; its form depends on the backend. For shm it
+// is memory that a launcher has passed on, or a name that the processes have agreed on. For
+// inproc it is a name within the process. When ctx ends, the communicator fails.
 func Open(ctx context.Context, rank, nranks int, rendezvous string, o Options) (*Comm, error) {
 	refuse := func(err error) error {
 		return &Error{Rank: rank, Peer: -1, Op: "open", Signal: -1, Err: err}

@@ -38,11 +38,15 @@ const (
 	flagsAt    = doingAt + doingBytes
 )
 
+// barrierSteps returns the number of steps of a barrier between size ranks.
 func barrierSteps(size int) int { return bits.Len(uint(size - 1)) }
 
+// boxesAt returns the offset of the first box in a control block, for a communicator of
+// size ranks.
 func boxesAt(size int) int64 { return int64(flagsAt + cacheLine*barrierSteps(size)) }
 
-// controlBytes returns the size of the control block of one rank.
+// controlBytes returns the size in bytes of the control block of one rank in a communicator
+// of size ranks.
 func controlBytes(size int) int64 { return boxesAt(size) + int64(cacheLine*size) }
 
 // Offsets of the words of a box. The peer of a box writes all its words. Only boxAck is

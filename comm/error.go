@@ -65,8 +65,10 @@ func (p place) String() string {
 	return b.String()
 }
 
+// newPlace returns a place without a peer and a signal.
 func newPlace(op, phase string) place { return place{op: op, phase: phase, peer: -1, signal: -1} }
 
+// withPeer returns a copy of the place with another peer, which is a rank in the world.
 func (p place) withPeer(peer int) place { p.peer = peer; return p }
 
 // errorAt wraps err in an Error that names this rank and the place p. If err already is an

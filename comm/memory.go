@@ -49,7 +49,8 @@ func (m Memory) CompareAndSwap(member int, off int64, old, new uint64) (bool, er
 	return atomic.CompareAndSwapUint64(word(m[member], off), old, new), nil
 }
 
-// Free does nothing.
+// Free does nothing. A backend that must free memory embeds Memory and defines its own
+// Free.
 func (m Memory) Free() error { return nil }
 
 // load atomically reads the word at offset off of the memory of a member.
@@ -81,4 +82,6 @@ func WindowBytes(bytes int64, signals int) int64 { return signalAt(signals) + (b
 // SignalBytes is the distance between two signals in a window.
 const SignalBytes = cacheLine
 
+// signalAt returns the byte offset of the signal with an index in each rank's part of a
+// window.
 func signalAt(signal int) int64 { return int64(signal) * SignalBytes }

@@ -17,6 +17,8 @@ import (
 
 var soak = flag.Bool("soak", false, "run a million generations of barriers and signals")
 
+// generations returns the number of generations that a test runs: a million with the flag
+// -soak, otherwise 5000, or fewer with the race detector.
 func generations() int64 {
 	if *soak {
 		return 1_000_000

@@ -50,6 +50,8 @@ type wordCondition struct {
 	holds func() bool
 }
 
+// set makes l the comparison of *w with v and returns a function that reports whether the
+// comparison is true.
 func (l *wordCondition) set(w *uint64, cmp tl.Cmp, v int64) func() bool {
 	l.word, l.cmp, l.v = w, cmp, v
 	if l.holds == nil {
@@ -171,6 +173,7 @@ func isOversubscribed(ranks int) bool { return ranks > min(runtime.NumCPU(), run
 // rankState is a snapshot of the words waits and polls of a rank.
 type rankState struct{ waits, polls uint64 }
 
+// increment adds 1 to the word at offset at of this rank's control memory, atomically.
 func (w *world) increment(at int64) { atomic.AddUint64(word(w.ctrl.local, at), 1) }
 
 // markAsleep writes to the control memory of this rank that the rank is asleep, and the
@@ -242,7 +245,8 @@ func (w *world) sleepingWaits(rank int) (uint64, error) {
 	return waits, err
 }
 
-// deadlockError returns an error that lists what each rank waits for.
+// deadlockError returns an error that lists what each rank waits for. ranks has the states
+// of all ranks.
 func (w *world) deadlockError(ranks []rankState) error {
 	const maxListed = 8
 	var lines []string

@@ -25,8 +25,8 @@ type Window struct {
 	closed  bool
 }
 
-// AllocWindow creates a window with the given bytes and signals at each rank, all zero.
-// Every rank of the communicator calls it with the same sizes.
+// AllocWindow creates a window with the given number of bytes and signals at each rank, all
+// zero. Every rank of the communicator calls it with the same sizes.
 func (c *Comm) AllocWindow(bytes int64, signals int) (*Window, error) {
 	p := newPlace("window", "alloc")
 	if err := c.checkUsable(p); err != nil {
@@ -56,10 +56,10 @@ func (c *Comm) AllocWindow(bytes int64, signals int) (*Window, error) {
 // Comm returns the communicator of the window.
 func (w *Window) Comm() *Comm { return w.comm }
 
-// Size returns the number of bytes at each rank.
+// Size returns the number of bytes that the window has at each rank, without the signals.
 func (w *Window) Size() int64 { return w.bytes }
 
-// Signals returns the number of signals at each rank.
+// Signals returns the number of signals that the window has at each rank.
 func (w *Window) Signals() int { return w.signals }
 
 // Bank renumbers the signals of the window at this rank: from now on the signal with index
@@ -221,7 +221,8 @@ func (w *Window) WaitAny(conditions []Condition) (int, error) {
 	return max(found, 0), err
 }
 
-// TestSignal reports whether a signal of this rank compares true with v now.
+// TestSignal reports whether a signal of this rank compares true with v now. It does not
+// wait.
 func (w *Window) TestSignal(signal int, cmp tl.Cmp, v int64) (bool, error) {
 	p := place{op: "test", peer: -1, signal: signal}
 	if err := w.checkWait(p, cmp); err != nil {
@@ -230,6 +231,8 @@ func (w *Window) TestSignal(signal int, cmp tl.Cmp, v int64) (bool, error) {
 	return w.holds(signal, cmp, v), nil
 }
 
+// checkWait returns an error unless the window is usable and has the signal that p names,
+// and cmp is a valid comparison.
 func (w *Window) checkWait(p place, cmp tl.Cmp) error {
 	if err := w.checkUsable(p); err != nil {
 		return err
@@ -240,6 +243,7 @@ func (w *Window) checkWait(p place, cmp tl.Cmp) error {
 	return w.checkSignalIndex(p)
 }
 
+// checkSignalIndex returns an error unless the window has the signal that p names.
 func (w *Window) checkSignalIndex(p place) error {
 	if n := w.signals - w.first; p.signal < 0 || p.signal >= n {
 		return w.comm.errorAt(p, fmt.Errorf("%w: the window has %d signals, from 0", ErrRange, n))

@@ -66,6 +66,8 @@ var sizes = []struct{ bytes, iterations int }{
 	{4 << 10, 1000}, {64 << 10, 500}, {1 << 20, 100}, {16 << 20, 12}, {64 << 20, 5},
 }
 
+// run parses the flags, measures all requested collectives and prints a table for each
+// collective and dtype.
 func run(ctx context.Context) error {
 	ranks := flag.Int("ranks", 2, "processes")
 	alternations := flag.Int("alternations", 10, "how often both are measured")
@@ -131,6 +133,8 @@ type round struct {
 // The two variants of MPI: with default settings, and with a malloc that keeps its memory.
 const plain, tuned = 0, 1
 
+// cases returns three cases for each size: the collective with private buffers, the
+// collective with buffers in a window, and a memcpy.
 func (t *table) cases() (list []Case) {
 	for _, s := range sizes {
 		private := Case{Collective: t.collective, DType: t.dtype, Bytes: s.bytes, Iterations: s.iterations}
@@ -141,6 +145,8 @@ func (t *table) cases() (list []Case) {
 	return list
 }
 
+// measure adds a round to the table: it measures all cases with package coll and, unless
+// mpiProgram is nil, with both variants of MPI.
 func (t *table) measure(ctx context.Context, mpiProgram *mpi) error {
 	r := round{ours: map[Case]measurement{}}
 	list, err := measureProcesses(ctx, t.ranks, t.cases())

@@ -86,6 +86,7 @@ func (g *Group) resident(c *call, rank int) bool {
 	return c.srcPlaces[rank].window != 0 && (c.dstPlaces[rank].window != 0 || c.kind == KindReduce && rank != c.root)
 }
 
+// allResident reports whether the buffers of all ranks are in windows and are not empty.
 func (g *Group) allResident(c *call) bool {
 	for rank := range g.n {
 		if !g.resident(c, rank) {
@@ -95,6 +96,8 @@ func (g *Group) allResident(c *call) bool {
 	return c.count > 0
 }
 
+// raiseAll sets the signal of the given kind that this rank raises to step, at all other
+// ranks.
 func (g *Group) raiseAll(c *call, phase string, kind int, step int64) error {
 	return g.forEachPeer(func(peer int) error { return g.raise(c, phase, kind, peer, step) })
 }
@@ -142,7 +145,8 @@ func (g *Group) awaitStaged(c *call, base, s int64) error {
 	})
 }
 
-// wantsResult reports whether this rank takes the result.
+// wantsResult reports whether this rank takes the result of the all_reduce or reduce c. In
+// a reduce only the root does.
 func (g *Group) wantsResult(c *call) bool { return c.kind == KindAllReduce || g.rank == c.root }
 
 // combineParts combines this rank's part of a chunk and offers the result to the other

@@ -25,7 +25,7 @@ const (
 
 var kindNames = [...]string{"all_reduce", "reduce", "broadcast", "all_gather", "reduce_scatter", "all_to_all", "gather", "scatter"}
 
-// String returns the name, such as "all_reduce".
+// String returns the name of the collective, such as "all_reduce".
 func (k Kind) String() string { return printable.Name("Kind", k, kindNames[:]) }
 
 // Rooted reports whether the collective has a root: one rank that provides or gets all the
@@ -73,6 +73,8 @@ func (g *Group) makeNote(c *call) comm.Note {
 	return n
 }
 
+// findPlace returns the position of buffer b in a window of the communicator, or the zero
+// place if b is private memory.
 func (g *Group) findPlace(b []byte) place {
 	if w, off := g.comm.Find(b); w != nil {
 		return place{w.ID(), off}

@@ -100,7 +100,7 @@ func Scatter[T Element](g *Group, dst, src []T, root int) error {
 	return g.Do(KindScatter, dtypeOf[T](), Sum, root, bytesOf(dst), bytesOf(src))
 }
 
-// Barrier waits until all ranks have called it.
+// Barrier waits until all ranks of the group have called it.
 func (g *Group) Barrier() error {
 	if err := g.comm.Barrier(); err != nil {
 		return err

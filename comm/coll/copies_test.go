@@ -15,6 +15,8 @@ type buffers struct {
 	wide, into []int32 // a part for each rank
 }
 
+// newBuffers allocates buffers with parts of count elements: in a window if resident is
+// set, otherwise in private memory.
 func newBuffers(g *coll.Group, count int, resident bool) (b buffers, err error) {
 	n := g.Comm().Size()
 	if !resident {

@@ -94,7 +94,7 @@ func GroupBytes(ranks int) uint64 {
 	return uint64(comm.WindowBytes(int64(slots*defaultSlot(ranks)), signalKinds*ranks) + 2*block)
 }
 
-// Close closes the window of the group at this rank.
+// Close closes the group at this rank, which closes the group's window.
 func (g *Group) Close() error { return g.window.Close() }
 
 // Comm returns the communicator of the group.
@@ -110,11 +110,14 @@ const (
 	signalKinds        // number of kinds
 )
 
+// signal returns the index of the signal of the given kind that a peer raises at this rank.
 func (g *Group) signal(kind, peer int) int { return kind*g.n + peer }
 
-// stagedAt and resultAt return the offsets in the window of the slots that a step uses.
+// stagedAt returns the offset in the group's window of the slot for data that is staged in
+// a step. Slots alternate between even and odd steps.
 func (g *Group) stagedAt(step int64) int { return int(step&1) * g.slot }
 
+// resultAt returns the offset in the group's window of the slot for results of a step.
 func (g *Group) resultAt(step int64) int { return (2 + int(step&1)) * g.slot }
 
 // begin starts a call. It first waits until all ranks have entered the previous call. Then
@@ -193,6 +196,8 @@ func (g *Group) wait(c *call, phase string, kind, peer int, step int64) error {
 	return g.await(c.kind.String(), phase, peer, g.signal(kind, peer), step)
 }
 
+// await waits until signal is at least v, unless the function of OnWait skips the wait.
+// Errors name op, phase and peer.
 func (g *Group) await(op, phase string, peer, signal int, v int64) error {
 	if g.onWait != nil && g.onWait(phase) {
 		return nil

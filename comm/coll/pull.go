@@ -11,7 +11,8 @@ type pattern struct {
 	reduce   bool // takers combine the data of the sources; otherwise they concatenate it by rank
 }
 
-// rooted reports whether only the root is a source or only the root takes data.
+// rooted reports whether the root has a special role: only the root is a source, or only
+// the root takes data.
 func (p pattern) rooted() bool { return p.fromRoot || p.toRoot }
 
 var patterns = map[Kind]pattern{

@@ -46,7 +46,7 @@ type remoteSegment struct {
 	rank    int
 }
 
-// Bytes returns the memory of this rank, and nil for other ranks.
+// Bytes returns the memory of the member if the member is this rank, and nil otherwise.
 func (s remoteSegment) Bytes(member int) []byte {
 	if s.members[member] != s.rank {
 		return nil

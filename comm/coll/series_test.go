@@ -36,6 +36,8 @@ func delayAtRandom(seed uint64, mutant string) func(g *coll.Group) func() {
 	}
 }
 
+// randomProgram returns a random program of n ranks with the given number of jobs. Equal
+// seeds give equal programs.
 func randomProgram(seed uint64, n, jobs int) *program {
 	r := rand.New(rand.NewPCG(seed, 0))
 	return newProgram(func(_ string, n int) int { return r.IntN(n) }, n, jobs)

@@ -24,9 +24,9 @@ type Job = func(ctx context.Context, c *comm.Comm, arg []byte) (result []byte, e
 
 var jobs = map[string]Job{}
 
-// Register adds a job that ranks can run. The processes of ranks run this program again and
-// find the job by name. Register must therefore be called before Child and Run, in an init
-// function.
+// Register adds a job under a name, by which Run and the processes of ranks find it. These
+// processes run this program again. Register must therefore be called before Child and Run,
+// in an init function.
 func Register(name string, job Job) {
 	if _, twice := jobs[name]; twice {
 		panic(fmt.Sprintf("launch: job %s is registered twice", name))
@@ -81,12 +81,12 @@ var suspendedPeriod = 2 * time.Second
 // startTimeout is the minimum of the time that Run waits for one more process to start.
 var startTimeout = 2 * time.Second
 
-// Run runs a job on all ranks and returns their results by rank. If a rank fails, there are
-// no results, and the error joins one or more [*RankError]: first the root causes, with
-// equal errors of several ranks combined, then the ranks that failed in consequence. If ctx
-// has ended, its cause comes first, and ranks that only stopped are not mentioned.
-// Processes that do not stop are killed. Goroutines cannot be killed; they are left
-// running, which the error says.
+// Run runs the job with the given name on all ranks and returns their results by rank. If a
+// rank fails, there are no results, and the error joins one or more [*RankError]. The root
+// causes come first, with equal errors of several ranks combined. The ranks that failed in
+// consequence follow. If ctx has ended, its cause comes before both, and ranks that only
+// stopped are not mentioned. Processes that do not stop are killed. Goroutines cannot be
+// killed: they are left running, and the error says so.
 func Run(ctx context.Context, o Options, job string, arg []byte) (results [][]byte, err error) {
 	if err := o.check(job); err != nil {
 		return nil, fmt.Errorf("launch: %w", err)
@@ -108,6 +108,8 @@ func Run(ctx context.Context, o Options, job string, arg []byte) (results [][]by
 	return s.results(), errors.Join(s.runError(), end(), out.err())
 }
 
+// check sets the default backend. It returns an error if the options are invalid or there
+// is no job with the given name.
 func (o *Options) check(job string) error {
 	o.Backend = cmp.Or(o.Backend, comm.DefaultBackend)
 	if o.Backend != comm.DefaultBackend && o.Backend != inproc.Name {
@@ -151,6 +153,9 @@ type goroutine struct {
 
 func (g *goroutine) stop(why string) { g.cancel(stopCause(why)) }
 
+// kill reports to the supervisor that the rank has ended, although the goroutine continues
+// to run, because a goroutine cannot be killed. It returns a text that says so, and the
+// blame running.
 func (g *goroutine) kill() (how string, became blame) {
 	g.reportEnded()
 	return "left running, since a goroutine cannot be killed", running

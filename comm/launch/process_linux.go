@@ -47,6 +47,7 @@ type process struct {
 
 func (p *process) stop(why string) { p.why <- why } // does not block: the channel has capacity 1
 
+// kill ends the process with SIGKILL. It returns a text that says so, and the blame killed.
 func (p *process) kill() (how string, became blame) {
 	p.cmd.Process.Kill() // fails if the process has ended, which is fine
 	return "killed by SIGKILL", killed

@@ -167,6 +167,7 @@ func (o *output) forRank(rank int) *lines {
 	return &lines{output: o, prefix: fmt.Sprintf("rank %d: ", rank)}
 }
 
+// Write collects the text of the rank and writes each line when it is complete or too long.
 func (l *lines) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -53,8 +53,11 @@ type file struct {
 	states []rankState
 }
 
+// statesEnd returns the offset in the file at which the states of the ranks end and segment
+// 0 begins.
 func statesEnd(ranks int) int64 { return align(page+int64(ranks)*cacheLine, page) }
 
+// align rounds n up to a multiple of to.
 func align(n, to int64) int64 { return (n + to - 1) / to * to }
 
 // initialize writes the header of a run with the given number of ranks into the empty file
@@ -156,7 +159,7 @@ func (m *file) unmap() error {
 	return unix.Munmap(top)
 }
 
-// close unmaps and closes the file.
+// close unmaps the header and the states, and closes the file.
 func (m *file) close() error { return errors.Join(m.unmap(), m.File.Close()) }
 
 // Create creates the shared memory of a run without a name. A launcher passes the file

@@ -34,7 +34,8 @@ func flock(f *os.File, command int, kind int16, from, n int64) (unix.Flock_t, er
 	return l, err
 }
 
-// retryInterrupted repeats a system call while signals interrupt it.
+// retryInterrupted repeats a system call as long as it fails because a signal has
+// interrupted it.
 func retryInterrupted(call func() error) error {
 	for {
 		if err := call(); !errors.Is(err, unix.EINTR) {

@@ -16,8 +16,8 @@ import (
 	"github.com/kernbench/kernbench/comm/shm"
 )
 
-// TestMain runs the tests and checks that no file is left in /dev/shm. In a process that a
-// test has started, it runs a rank.
+// TestMain runs the tests and checks that they have left no file in /dev/shm. In a process
+// that a test has started, it runs a rank instead.
 func TestMain(m *testing.M) {
 	if rank := os.Getenv("COMM_RANK"); rank != "" {
 		os.Exit(runChild(rank, os.Getenv("COMM_RANKS"), os.Getenv("COMM_AT")))

@@ -94,6 +94,8 @@ func joinByName(ctx context.Context, rendezvous string, rank, ranks int) (*file,
 // errAgain reports that another process was faster, and that the caller must try again.
 var errAgain = errors.New("try again")
 
+// joinOrCreate joins the run whose file is at path as the given rank. If there is no file,
+// it creates the run.
 func joinOrCreate(path string, rank, ranks int) (*file, error) {
 	begin := join
 	f, err := os.OpenFile(path, os.O_RDWR|unix.O_NOFOLLOW, 0)

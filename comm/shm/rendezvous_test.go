@@ -73,7 +73,8 @@ func TestTwoNames(t *testing.T) {
 	commtest.Succeed(t, []error{<-a})
 }
 
-// TestRanksDiffer checks the errors of two ranks that expect different numbers of ranks.
+// TestRanksDiffer checks the errors of two ranks that join the same run and expect
+// different numbers of ranks.
 func TestRanksDiffer(t *testing.T) {
 	at := commtest.Name()
 	first := openFirst(t, context.Background(), 0, 2, at, runPath(at))
@@ -85,7 +86,8 @@ func TestRanksDiffer(t *testing.T) {
 	}
 }
 
-// TestOldLayout checks the error of a rank that joins a file of another layout version.
+// TestOldLayout checks the error of a rank that joins a run whose file has another layout
+// version.
 func TestOldLayout(t *testing.T) {
 	at := commtest.Name()
 	ctx, cancel := context.WithCancelCause(context.Background())

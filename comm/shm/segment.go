@@ -27,6 +27,8 @@ type segment struct {
 	all  []byte // nil after the segment is unmapped
 }
 
+// segmentBytes returns the number of bytes that a segment takes in the file: whole pages
+// for each member, and one page for the count of members that have freed it.
 func segmentBytes(members int, bytes int64) int64 { return align(bytes, page)*int64(members) + page }
 
 // Map maps the segment at offset handle of the file into this process.

@@ -195,7 +195,7 @@ func (c *core) Pin(v tl.Value) error {
 	return nil
 }
 
-// Free removes a tile.
+// Free removes a tile, so that its memory can be used for other tiles.
 func (c *core) Free(v tl.Value) error {
 	if _, err := c.tiles.use(&v); err != nil {
 		return err

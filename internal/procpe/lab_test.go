@@ -33,6 +33,7 @@ type array struct {
 	private bool                      // in private memory of the rank, not in a window
 }
 
+// bytes returns the initial bytes of the array at a rank.
 func (a *array) bytes(rank int) []byte {
 	n := 1
 	for _, d := range a.shape {

@@ -17,6 +17,7 @@ const (
 	slotBytes = 4 << 10
 )
 
+// fragments returns the number of slots that a message of the given size takes.
 func fragments(bytes int64) int { return max(1, int((bytes+slotBytes-1)/slotBytes)) }
 
 // port is the pair of queues between a worker and one peer.

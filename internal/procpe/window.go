@@ -153,6 +153,8 @@ type slot struct {
 // overhead is the memory in bytes that a tile takes in addition to its data.
 const overhead = 64
 
+// cost returns the memory that a tile with the given number of bytes takes, including its
+// overhead.
 func cost(bytes int) int64 { return int64(bytes) + overhead }
 
 // add creates a tile for v: it sets the slot and the turn of v and returns the bytes of the
@@ -214,7 +216,7 @@ func (t *tiles) drop(i int32) {
 	t.unused = append(t.unused, i)
 }
 
-// clear removes all tiles.
+// clear removes all tiles of the kernel.
 func (t *tiles) clear() {
 	for len(t.slots) > 0 && t.slots[0].newer != 0 {
 		t.drop(t.slots[0].newer)
@@ -222,12 +224,14 @@ func (t *tiles) clear() {
 	t.spare = nil
 }
 
+// link adds slot i to the ring of slots as the most recently used one.
 func (t *tiles) link(i int32) {
 	newest := t.slots[0].older
 	t.slots[i].older, t.slots[i].newer = newest, 0
 	t.slots[newest].newer, t.slots[0].older = i, i
 }
 
+// unlink removes slot i from the ring of slots.
 func (t *tiles) unlink(i int32) {
 	s := &t.slots[i]
 	t.slots[s.older].newer, t.slots[s.newer].older = s.newer, s.older
