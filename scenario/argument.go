@@ -27,6 +27,8 @@ type argument struct {
 // contextArg is the name of the argument that passes the comm.Context.
 const contextArg = "deviceCtx"
 
+// compileArg parses text, an argument of a kernel or an orchestration that is at path in
+// the file, and records its mistakes.
 func (s *Scenario) compileArg(p *problems, path, text string) argument {
 	a := argument{path: path, text: text}
 	buffer := s.bufferIndex(text)
@@ -162,6 +164,8 @@ type call struct {
 	args []argument
 }
 
+// compileCall parses the arguments of a call of a kernel or an orchestration. text is nil
+// if the file has no such call.
 func (s *Scenario) compileCall(p *problems, k *callKind, text *callText) call {
 	c := call{callKind: k, text: text}
 	if text == nil {

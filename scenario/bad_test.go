@@ -88,7 +88,7 @@ func parseChoice(t *testing.T, d *datadriven.TestData) (c Choice) {
 	return c
 }
 
-// TestAllAtOnce checks that the error for a file with many mistakes lists all of them.
+// TestAllAtOnce checks that the error for a file with several mistakes lists each of them.
 func TestAllAtOnce(t *testing.T) {
 	text := strings.NewReplacer(
 		"nranks: 4", "nranks: 65",

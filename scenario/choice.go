@@ -64,6 +64,8 @@ func (pl *Plan) chooseRanks(c Choice, p *problems) (ok bool) {
 	return false
 }
 
+// chooseRoot sets the root of the plan from the choice or the file, and records a mistake
+// if there is no such rank.
 func (pl *Plan) chooseRoot(c Choice, p *problems) {
 	s := pl.scenario
 	switch {
@@ -82,6 +84,8 @@ func (pl *Plan) chooseRoot(c Choice, p *problems) {
 	}
 }
 
+// chooseParams sets the parameters of the plan from the choice, or to their defaults. It
+// records invalid values and unknown names as mistakes.
 func (pl *Plan) chooseParams(c Choice, p *problems) {
 	s := pl.scenario
 	for _, name := range s.paramNames() {
@@ -98,6 +102,8 @@ func (pl *Plan) chooseParams(c Choice, p *problems) {
 	}
 }
 
+// chooseDevices sets the device of each rank from the choice or the file. The default is 0,
+// 1, 2 and so on.
 func (pl *Plan) chooseDevices(c Choice, p *problems) {
 	text, given := c.Devices, pl.scenario.file.Devices
 	pl.Bind = c.Bind || c.Mistake == nil && (text != "" || given != nil)

@@ -80,6 +80,7 @@ func (s *Scenario) checkName(p *problems, path, name string) {
 	}
 }
 
+// checkDomain records a mistake if the domain has no members or lists a rank twice.
 func (s *Scenario) checkDomain(p *problems, name string) {
 	ranks := s.file.Domains[name]
 	path := "domains." + name
@@ -93,6 +94,8 @@ func (s *Scenario) checkDomain(p *problems, name string) {
 	}
 }
 
+// compileBuffer parses the expressions of buffer i of the file and records the mistakes of
+// the buffer. sizes has the names that the expressions of sizes may use.
 func (s *Scenario) compileBuffer(p *problems, i int, sizes scope) {
 	b := &s.file.Buffers[i]
 	path := fmt.Sprintf("buffers[%d]", i)
@@ -148,6 +151,8 @@ func (s *Scenario) compileSource(p *problems, path string, text exprText, kind s
 	return source{path: path, fill: f, name: name}
 }
 
+// compileOutput parses the golden values of output i of the file and records the mistakes
+// of the output.
 func (s *Scenario) compileOutput(p *problems, i int) {
 	o := &s.file.Outputs[i]
 	path := fmt.Sprintf("outputs[%d]", i)

@@ -105,6 +105,7 @@ func wholeArithmetic(op string, a, b int64) (z int64, exact bool) {
 	return a / b, a%b == 0 && (b != -1 || a != math.MinInt64)
 }
 
+// less reports whether x is smaller than y.
 func less(x, y number) bool {
 	if x.fraction || y.fraction {
 		return x.float() < y.float()
@@ -129,6 +130,8 @@ func cdiv(x, y number) (number, error) {
 	return number{n: q}, nil
 }
 
+// floor rounds x down to a whole number. It returns an error if the result does not fit
+// into 64 bits.
 func floor(x number) (number, error) {
 	if !x.fraction {
 		return x, nil

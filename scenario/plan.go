@@ -121,6 +121,8 @@ func (s *Scenario) Plan(ctx context.Context, c Choice) (*Plan, error) {
 	return pl, nil
 }
 
+// plan evaluates the scenario with choice c and records mistakes in p. It returns nil if
+// the choice has mistakes. It does not compute values of buffers.
 func (s *Scenario) plan(c Choice, p *problems) *Plan {
 	before := len(p.errs)
 	pl := &Plan{Name: s.Name, scenario: s, params: map[string]Param{}, Rounds: max(c.Rounds, 1)}
@@ -157,6 +159,8 @@ func (s *Scenario) plan(c Choice, p *problems) *Plan {
 	return pl
 }
 
+// addDomain adds a domain of the file to the plan and records a mistake for each member
+// that is not a rank of the run.
 func (pl *Plan) addDomain(p *problems, name string) {
 	ranks := pl.scenario.file.Domains[name]
 	for i, r := range ranks {
@@ -202,6 +206,7 @@ func (pl *Plan) TaskArgs(rank, round int, ctx comm.Context) ([]any, error) {
 	return pl.argValues(&pl.scenario.tasks, rank, round, ctx)
 }
 
+// argValues returns the values of all arguments of call c at a rank in a round.
 func (pl *Plan) argValues(c *call, rank, round int, ctx comm.Context) ([]any, error) {
 	var all []any
 	for _, a := range c.args {

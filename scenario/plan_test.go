@@ -124,7 +124,8 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// TestConstant checks that an expression without i gives all elements the same value.
+// TestConstant checks that an init expression which does not use i, the index of the
+// element, gives all elements the same value.
 func TestConstant(t *testing.T) {
 	for _, count := range []string{"0", "1", "2", "7"} {
 		pl := plan(t, strings.Replace(sample, "init: i + 10*rank + round", "init: rank + 0.5", 1), Choice{Params: map[string]string{"count": count}})

@@ -124,7 +124,8 @@ func (s *Scenario) scope(hidden ...int) scope {
 	return sc
 }
 
-// paramNames returns the names of the parameters in the order of their slots.
+// paramNames returns the names of the parameters in alphabetical order, which is the order
+// of their slots.
 func (s *Scenario) paramNames() []string { return slices.Sorted(maps.Keys(s.Params)) }
 
 var (

@@ -191,10 +191,11 @@ func (c *rankGuard) Allocated(addr, bytes int64) {
 	c.regions = append(c.regions, region{fmt.Sprintf("scratch of %d bytes", bytes), addr, bytes})
 }
 
-// Peer accepts every rank. The machine checks ranks itself.
+// Peer accepts every rank, because the simulated machine checks ranks itself.
 func (c *rankGuard) Peer(rank int) (int, error) { return rank, nil }
 
-// Port accepts every port. The machine refuses it, because these launches have no ports.
+// Port accepts every port. The simulated machine then returns an error, because these
+// launches have no ports.
 func (c *rankGuard) Port(tl.Port) error { return nil }
 
 // Signal returns an error unless the scenario has signal n.

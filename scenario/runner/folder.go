@@ -83,6 +83,8 @@ func (f folder) output(o *scenario.Output, rank, round int, got []byte) error {
 	return f.write(o.Buffer, rank, round, "out", got)
 }
 
+// read reads the values of a buffer at a rank in a round from a file, and checks that the
+// shape and dtype in the file are those of the buffer.
 func (f folder) read(b *scenario.Buffer, rank, round int, kind string) ([]byte, error) {
 	name := f.path(b, rank, round, kind)
 	in, err := file.Open(f.ctx, name, maxHeaderBytes+b.Bytes())

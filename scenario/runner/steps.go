@@ -68,6 +68,8 @@ func numFiles(plan *scenario.Plan) (n int) {
 	return n * plan.Rounds
 }
 
+// prepare writes the inputs, the golden values, the scenario and the choice of the plan to
+// the folder.
 func (f folder) prepare(plan *scenario.Plan) error {
 	if err := os.MkdirAll(f.dir, 0o777); err != nil {
 		return err
@@ -133,6 +135,7 @@ func Execute(ctx context.Context, dir string, o Options) (*Result, error) {
 	return o.execute(ctx, dir)
 }
 
+// execute does the work of Execute, with a context that includes the timeout.
 func (o *Options) execute(ctx context.Context, dir string) (*Result, error) {
 	if err := o.check(); err != nil {
 		return nil, &InputError{err}

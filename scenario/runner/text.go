@@ -27,6 +27,7 @@ func (r *Result) Mistakes() (all []string) {
 // lines builds a text whose lines begin with a name in a column.
 type lines struct{ strings.Builder }
 
+// add adds a line that consists of a name, padded to a column, and a formatted text.
 func (l *lines) add(name, format string, args ...any) {
 	fmt.Fprintf(l, "%-9s %s\n", name, fmt.Sprintf(format, args...))
 }
