@@ -67,8 +67,8 @@ func TestAccumulate(t *testing.T) {
 	})
 }
 
-// TestAccumulateNeighbours checks the sums when each of four ranks accumulates another of
-// the four elements of one word.
+// TestAccumulateNeighbours checks the sums when four ranks add to four different elements
+// that are in the same word. Each rank adds to its own element only.
 func TestAccumulateNeighbours(t *testing.T) {
 	const rounds = 500
 	runOnBackends(t, 4, func(c *comm.Comm) error {

@@ -12,10 +12,10 @@ import (
 // Note is data that a rank sends together with a signal. It shares the signal's cache line.
 type Note [7]uint64
 
-// Raise sets signal of rank peer to v. Unless n is nil, it also sets the note of the signal
-// to n. The peer waits for the signal with [Window.Await] and reads the note with
-// [Window.Note]. Errors name op and phase. The next Raise overwrites signal and note, so
-// the caller must make sure that the peer has read them.
+// Raise sets the given signal of rank peer to v. Unless n is nil, it also sets the note of
+// the signal to *n. The peer waits for the signal with [Window.Await] and reads the note
+// with [Window.Note]. Errors name op and phase. The next Raise overwrites signal and note,
+// so the caller must make sure that the peer has read them.
 func (w *Window) Raise(op, phase string, peer, signal int, v int64, n *Note) error {
 	p := place{op: op, phase: phase, peer: -1, signal: signal}
 	err := w.checkSignal(&p, peer)
@@ -31,15 +31,15 @@ func (w *Window) Raise(op, phase string, peer, signal int, v int64, n *Note) err
 	return w.comm.finishWrite(p, err)
 }
 
-// Note returns the note that the last Raise of signal sent to this rank. This rank must
-// have waited for the signal before.
+// Note returns the note that the last Raise of the given signal sent to this rank. This
+// rank must have waited for the signal before.
 func (w *Window) Note(signal int) (n Note) {
 	copy(bytesOf(&n), w.local[w.signalOffset(signal)+8:])
 	return n
 }
 
-// Await waits until signal of this rank is at least v. peer is the rank that raises the
-// signal. Errors name op, phase and peer.
+// Await waits until the given signal of this rank is at least v. peer is the rank that
+// raises the signal. Errors name op, phase and peer.
 func (w *Window) Await(op, phase string, peer, signal int, v int64) error {
 	return w.wait(place{op: op, phase: phase, peer: w.comm.ranks[peer], signal: signal}, tl.GE, v)
 }

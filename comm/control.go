@@ -85,7 +85,7 @@ func (c *control) closedBy(peer, size int) (barriers uint64, closed bool) {
 	return v - 1, v != 0
 }
 
-// send sends message m to a peer. Before, it waits until the peer has received the previous
+// send sends message m to a peer. First it waits until the peer has received the previous
 // message from this rank. Errors name the operation p.
 func (c *Comm) send(p place, peer int, m message) error {
 	p.peer = c.ranks[peer]

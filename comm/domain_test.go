@@ -143,8 +143,8 @@ func TestDomainsAtOnce(t *testing.T) {
 	})
 }
 
-// TestDomainRanks checks the numbers of ranks in a domain and in a domain of that domain.
-// It also checks the errors for ranks that are not members.
+// TestDomainRanks checks which numbers ranks have in a domain, and in a domain of that
+// domain. It also checks the errors for ranks that are not members.
 func TestDomainRanks(t *testing.T) {
 	runOnBackends(t, 5, func(c *comm.Comm) error {
 		outer, err := makeDomains(c, []int{4, 2, 0})

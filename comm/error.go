@@ -71,8 +71,8 @@ func newPlace(op, phase string) place { return place{op: op, phase: phase, peer:
 // withPeer returns a copy of the place with another peer, which is a rank in the world.
 func (p place) withPeer(peer int) place { p.peer = peer; return p }
 
-// errorAt wraps err in an Error that names this rank and the place p. If err already is an
-// Error of this rank, errorAt returns it unchanged.
+// errorAt wraps err in an Error that names this rank and the operation p. If err already is
+// an Error of this rank, errorAt returns it unchanged.
 func (c *Comm) errorAt(p place, err error) *Error {
 	if known, ok := errors.AsType[*Error](err); ok && known.Rank == c.world.rank {
 		return known // has a place already

@@ -96,8 +96,7 @@ func (g *Group) allResident(c *call) bool {
 	return c.count > 0
 }
 
-// raiseAll sets the signal of the given kind that this rank raises to step, at all other
-// ranks.
+// raiseAll sets this rank's signal of the given kind to the value step, at all other ranks.
 func (g *Group) raiseAll(c *call, phase string, kind int, step int64) error {
 	return g.forEachPeer(func(peer int) error { return g.raise(c, phase, kind, peer, step) })
 }

@@ -65,7 +65,7 @@ func Reduce[T Element](g *Group, dst, src []T, op Op, root int) error {
 	return g.Do(KindReduce, dtypeOf[T](), op, root, bytesOf(dst), bytesOf(src))
 }
 
-// Broadcast copies data of the root into data of all other ranks.
+// Broadcast copies the root's slice data into the slice data of every other rank.
 func Broadcast[T Element](g *Group, data []T, root int) error {
 	return g.Do(KindBroadcast, dtypeOf[T](), Sum, root, bytesOf(data), bytesOf(data))
 }

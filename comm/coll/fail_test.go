@@ -11,9 +11,9 @@ import (
 	"github.com/kernbench/kernbench/comm/coll"
 )
 
-// TestFailure lets rank 1 abort or close in the middle of a program. It checks that the
-// error of each other rank names that rank, a peer and the phase of the collective, and
-// that no rank waits for long.
+// TestFailure lets rank 1 abort or close in the middle of a program. It checks that every
+// other rank gets an error without waiting for long. The error must name the rank that gets
+// it, a peer and the phase of the collective.
 func TestFailure(t *testing.T) {
 	const n, bad = 3, 1
 	for _, backend := range backends {

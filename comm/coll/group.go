@@ -184,14 +184,13 @@ func (g *Group) forEachPeer(f func(peer int) error) error {
 	return nil
 }
 
-// raise sets the signal of the given kind that this rank raises at a peer. The new value is
-// step.
+// raise sets this rank's signal of the given kind at a peer to the value step.
 func (g *Group) raise(c *call, phase string, kind, peer int, step int64) error {
 	return g.window.Raise(c.kind.String(), phase, peer, g.signal(kind, g.rank), step, nil)
 }
 
-// wait waits until a peer has raised its signal of the given kind at this rank to at least
-// step.
+// wait waits until the given peer has raised its signal of the given kind at this rank to
+// at least step.
 func (g *Group) wait(c *call, phase string, kind, peer int, step int64) error {
 	return g.await(c.kind.String(), phase, peer, g.signal(kind, peer), step)
 }

@@ -48,7 +48,8 @@ func (j *job) String() string {
 	return fmt.Sprintf("%v of %d %v, %v, root %d", j.kind, j.count, j.dtype, j.op, j.root)
 }
 
-// wide reports whether src, and whether dst, has a piece for each rank in a collective.
+// wide reports whether the src of collective k has a piece for each rank, and whether the
+// dst has.
 func wide(k coll.Kind) (src, dst bool) {
 	switch k {
 	case coll.KindAllGather, coll.KindGather:
