@@ -82,6 +82,6 @@ func WindowBytes(bytes int64, signals int) int64 { return signalAt(signals) + (b
 // SignalBytes is the distance between two signals in a window.
 const SignalBytes = cacheLine
 
-// signalAt returns the byte offset of the signal with an index in each rank's part of a
-// window.
+// signalAt returns the byte offset of the signal with the given index in each rank's part
+// of a window.
 func signalAt(signal int) int64 { return int64(signal) * SignalBytes }

@@ -172,7 +172,8 @@ func (s *Scenario) compileOutput(p *problems, i int) {
 	}
 }
 
-// bufferIndex returns the index of the buffer with a name. It returns -1 if there is none.
+// bufferIndex returns the index of the buffer with the given name. It returns -1 if there
+// is none.
 func (s *Scenario) bufferIndex(name string) int { return slices.Index(s.bufferNames(), name) }
 
 func (s *Scenario) bufferNames() []string {

@@ -54,7 +54,7 @@ var runs = struct {
 	byName map[string]*run
 }{byName: map[string]*run{}}
 
-// Join adds a rank to the run with a name. The first rank creates the run.
+// Join adds a rank to the run with the given name. The first rank creates the run.
 func (Backend) Join(_ context.Context, rank, nranks int, name string, bytes int64) (comm.Link, error) {
 	runs.Lock()
 	defer runs.Unlock()
@@ -114,8 +114,8 @@ func (l *link) Reserve(members int, bytes int64) (uint64, error) {
 	return l.next, nil
 }
 
-// Map returns the segment with a handle. When the last member has mapped the segment, the
-// run drops its reference, so that the memory is freed with the members.
+// Map returns the segment with the given handle. When the last member has mapped the
+// segment, the run drops its reference, so that the memory is freed with the members.
 func (l *link) Map(handle uint64, members []int, bytes int64) (comm.Segment, error) {
 	runs.Lock()
 	defer runs.Unlock()

@@ -77,7 +77,7 @@ func runRank() error {
 // score cannot be written, the kernel may kill the launcher instead.
 func preferOOMKill() { os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0) }
 
-// bind binds the thread with an ID to a CPU. Thread 0 is the calling thread.
+// bind binds a thread, given by its ID, to a CPU. Thread 0 is the calling thread.
 func bind(thread, cpu int) error {
 	var set unix.CPUSet
 	set.Set(cpu)

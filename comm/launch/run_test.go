@@ -94,8 +94,8 @@ func TestTwoRuns(t *testing.T) {
 }
 
 // TestThreadsEnd ends threads of the launcher while ranks run. It checks that the ranks
-// survive. The kernel kills a rank when the thread that started it ends, so that thread
-// must not be among the ended ones.
+// survive. The kernel kills a rank when the thread that started the rank ends. Therefore
+// the launcher must keep that thread.
 func TestThreadsEnd(t *testing.T) {
 	checkCleanup(t)
 	over := make(chan struct{})

@@ -42,7 +42,7 @@ func runChild(rank, ranks, at string) int {
 	return 0
 }
 
-// runPath returns the path of the file of the run with a name.
+// runPath returns the path of the file of the run with the given name.
 func runPath(name string) string { return filepath.Join(shm.Folder, "kernbench."+name) }
 
 // makeFolder creates an empty folder on a file system in memory. The test fails if the

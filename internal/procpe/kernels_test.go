@@ -158,8 +158,8 @@ func TestRandomExpressions(t *testing.T) {
 	})
 }
 
-// TestEndOfLaunch checks that a scratch buffer is zero at the start of a launch, whatever
-// an earlier launch wrote to its own.
+// TestEndOfLaunch checks that a scratch buffer is zero at the start of a launch, although
+// the previous launch wrote to its own scratch buffer.
 func TestEndOfLaunch(t *testing.T) {
 	out := runOnRanks(t, 1, 3, setup{}, func(t *tl.PE, x tl.Ptr) {
 		p := t.Scratch(tl.Shape{4}, tl.I32)

@@ -50,10 +50,10 @@ func New(signals *comm.Window, o Options) *Rank {
 }
 
 // Launch waits until all ranks have launched the kernel, runs it, and returns when it has
-// ended at this rank. The first parameter of the kernel is a *tl.PE. For each [Tensor] in
-// args it has a tl.Ptr, and for each number a number of the same kind. If the kernel fails,
-// the error is a *tl.Error. Other ranks do not get this error: the caller decides whether
-// to call Abort of comm.
+// ended at this rank. The first parameter of the kernel is a *tl.PE. The others correspond
+// to args: a tl.Ptr for each [Tensor], and a number of the same kind for each number. If
+// the kernel fails, the error is a *tl.Error. Other ranks do not get this error: the caller
+// decides whether to call Abort of comm.
 func (r *Rank) Launch(name string, kernel any, args ...any) error {
 	bound, tensors, err := tl.Bind[Tensor](name, kernel, args)
 	if err != nil {
@@ -69,7 +69,8 @@ func (r *Rank) Launch(name string, kernel any, args ...any) error {
 	return c.run(func(m tl.Machine) { bound.Call(tl.NewPE(m, name), s.ptrs...) })
 }
 
-// launchError wraps err, the reason why the launch with a name did not start.
+// launchError wraps err, the reason why the launch of the kernel or session called name did
+// not start.
 func (r *Rank) launchError(name string, err error) error {
 	return fmt.Errorf("launch of %s on %s: %w", name, r.name(), err)
 }

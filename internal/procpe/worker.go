@@ -79,9 +79,9 @@ func (w *Worker) Start(kernel string, body func(m tl.Machine)) {
 	w.next()
 }
 
-// Resume continues the kernel of the worker if it can continue: it waits for nothing, a
-// condition that it waits for is true, or its wait has failed. Resume runs the kernel until
-// it ends or waits again, or until a test of a signal returns false.
+// Resume continues the kernel of the worker if the kernel waits for nothing, if a condition
+// that it waits for is true, or if its wait has failed. Otherwise it does nothing. Resume
+// runs the kernel until it ends or waits again, or until a test of a signal returns false.
 func (w *Worker) Resume() {
 	if !w.running {
 		return

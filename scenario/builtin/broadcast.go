@@ -13,7 +13,7 @@ func broadcast(t *tl.PE, x, out tl.Ptr, n, root int) {
 }
 
 // broadcastBegin runs before the copy of a broadcast. The root notifies all other ranks
-// that its x is ready. Each other rank waits for this signal.
+// that its x is ready. Every other rank waits for this signal.
 func broadcastBegin(t *tl.PE, root int) {
 	if t.Rank() == root {
 		notifyOthers(t, ready)

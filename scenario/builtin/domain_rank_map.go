@@ -29,8 +29,8 @@ func sumInDomain(t *tl.PE, d scenario.Domain, signal int, x, shared, out tl.Ptr,
 	t.Barrier(signal+1, d.Ranks...)
 }
 
-// writeMap stores in out the rank of every rank of the run in domain d, or -1 if it is not
-// a member.
+// writeMap stores in element r of out which rank the rank r of the run has in domain d. The
+// element is -1 if rank r is not a member.
 func writeMap(t *tl.PE, d scenario.Domain, out tl.Ptr) {
 	for rank := range t.NumRanks() {
 		inside, err := d.Lookup(rank)
