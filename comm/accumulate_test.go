@@ -11,7 +11,8 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// elements converts small integers to elements of a dtype.
+// elements converts values, which are small integers, to elements of dtype d and returns
+// their bytes.
 func elements(d numeric.DType, values ...int64) []byte {
 	wide := make([]byte, 0, 8*len(values))
 	for _, v := range values {
@@ -22,9 +23,10 @@ func elements(d numeric.DType, values ...int64) []byte {
 	return b
 }
 
-// TestAccumulate checks the sums when all ranks add to the same elements of all ranks at
-// once. Sums of small integers are exact in every dtype. For dtypes smaller than a word the
-// elements begin and end within a word, and the last word is the end of the window.
+// TestAccumulate checks the sums after every rank has accumulated the same elements at
+// every rank, all at the same time. Sums of small integers are exact in every dtype. For
+// dtypes smaller than a word, the first and last element are in the middle of a word, and
+// the last word is the end of the window.
 func TestAccumulate(t *testing.T) {
 	const count, rounds = 13, 5
 	runOnSizes(t, func(c *comm.Comm) error {
@@ -66,7 +68,7 @@ func TestAccumulate(t *testing.T) {
 }
 
 // TestAccumulateNeighbours checks the sums when four ranks add to four different elements
-// of the same word.
+// that are in the same word. Each rank adds to its own element only.
 func TestAccumulateNeighbours(t *testing.T) {
 	const rounds = 500
 	runOnBackends(t, 4, func(c *comm.Comm) error {

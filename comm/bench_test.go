@@ -8,7 +8,8 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// measurePair measures body on two ranks with each backend.
+// measurePair runs body on two ranks as a benchmark, once for each backend. Body must do
+// its work rounds times.
 func measurePair(b *testing.B, body func(w *comm.Window, rounds int) error) {
 	for _, backend := range backends {
 		b.Run(backend, func(b *testing.B) {
@@ -41,7 +42,8 @@ func BenchmarkBarrier(b *testing.B) {
 	})
 }
 
-// BenchmarkPutNotifyWait measures a round trip of 8 bytes and a signal.
+// BenchmarkPutNotifyWait measures a round trip between two ranks: each rank in turn puts 8
+// bytes and notifies the other rank, which waits for the signal.
 func BenchmarkPutNotifyWait(b *testing.B) {
 	measurePair(b, func(w *comm.Window, rounds int) error {
 		peer := 1 - w.Comm().Rank()

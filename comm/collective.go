@@ -6,15 +6,16 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// This file has operations for implementing collectives: waits with a known peer, and
-// lookups of windows by buffer and by ID.
+// This file has operations that implementations of collectives need: signals and waits
+// whose errors name a collective and a peer, and lookups of windows by buffer and by ID.
 
 // Note is data that a rank sends together with a signal. It shares the signal's cache line.
 type Note [7]uint64
 
-// Raise sets a signal of a rank and, unless n is nil, the note of the signal.
-// [Window.Await] waits for the signal. Errors name op and phase. The next Raise overwrites
-// signal and note, so the ranks must agree on when it may come.
+// Raise sets the given signal of rank peer to v. Unless n is nil, it also sets the note of
+// the signal to *n. The peer waits for the signal with [Window.Await] and reads the note
+// with [Window.Note]. Errors name op and phase. The next Raise overwrites signal and note,
+// so the caller must make sure that the peer has read them.
 func (w *Window) Raise(op, phase string, peer, signal int, v int64, n *Note) error {
 	p := place{op: op, phase: phase, peer: -1, signal: signal}
 	err := w.checkSignal(&p, peer)
@@ -30,27 +31,28 @@ func (w *Window) Raise(op, phase string, peer, signal int, v int64, n *Note) err
 	return w.comm.finishWrite(p, err)
 }
 
-// Note returns the note of the last Raise of a signal of this rank. The rank must have
-// waited for the signal.
+// Note returns the note that the last Raise of the given signal sent to this rank. This
+// rank must have waited for the signal before.
 func (w *Window) Note(signal int) (n Note) {
 	copy(bytesOf(&n), w.local[w.signalOffset(signal)+8:])
 	return n
 }
 
-// Await waits until a peer has raised a signal of this rank to at least v. Errors name op,
-// phase and peer.
+// Await waits until the given signal of this rank is at least v. peer is the rank that
+// raises the signal. Errors name op, phase and peer.
 func (w *Window) Await(op, phase string, peer, signal int, v int64) error {
 	return w.wait(place{op: op, phase: phase, peer: w.comm.ranks[peer], signal: signal}, tl.GE, v)
 }
 
-// Fail poisons the communicator because ranks do not agree or a collective cannot continue.
-// From now on the operations of all ranks fail.
+// Fail poisons the communicator with err and returns the poisoning error. A collective
+// calls it if ranks do not agree or it cannot continue. From then on all operations of all
+// ranks fail. The error names op, phase and peer.
 func (c *Comm) Fail(op, phase string, peer int, err error) error {
 	return c.fail(newPlace(op, phase).withPeer(c.ranks[peer]), err)
 }
 
-// Find returns the window of the communicator that holds a buffer of this rank, and the
-// offset of the buffer. It returns nil if no window holds it.
+// Find returns the window that holds buffer b of this rank, and the offset of b in this
+// rank's part of the window. It returns nil if no window of the communicator holds b.
 func (c *Comm) Find(b []byte) (w *Window, off int64) {
 	if len(b) == 0 {
 		return nil, 0
@@ -73,7 +75,8 @@ func (c *Comm) Find(b []byte) (w *Window, off int64) {
 // ranks.
 func (w *Window) ID() int { return w.id }
 
-// Window returns the window with an ID, or nil if there is none or it is closed.
+// Window returns the window whose ID is id. It returns nil if the communicator has no such
+// window or the window is closed.
 func (c *Comm) Window(id int) *Window {
 	for _, w := range c.windows {
 		if w.id == id {
@@ -84,9 +87,10 @@ func (c *Comm) Window(id int) *Window {
 }
 
 // Barrier waits until all ranks of the communicator have called it. It is a dissemination
-// barrier: in step k each rank sets a flag of the rank 2ᵏ further on and waits for its own
-// flag of that step. A flag holds the number of barriers that its writer has entered. So
-// flags are never reset, and a rank that is already in the next barrier does no harm.
+// barrier: in step k, rank r sets flag k of rank r+2ᵏ and waits until its own flag k is set
+// by rank r-2ᵏ. A flag holds the number of barriers that the rank which sets it has
+// entered. Therefore flags are never reset, and a rank that is already in the next barrier
+// does no harm.
 func (c *Comm) Barrier() error {
 	p := newPlace("barrier", "")
 	if err := c.checkUsable(p); err != nil {
@@ -95,6 +99,7 @@ func (c *Comm) Barrier() error {
 	return c.barrier(p)
 }
 
+// barrier runs a barrier as part of the operation p.
 func (c *Comm) barrier(p place) error {
 	c.generation++
 	p.barrier = c.generation

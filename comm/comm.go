@@ -42,10 +42,10 @@ type Comm struct {
 	closed     bool
 }
 
-// Open joins a run as one of its ranks and waits until all ranks have joined. The backend
-// defines what rendezvous names. For shm it is memory that a launcher has passed on, or a
-// name that the processes have agreed on; for inproc it is a name within the process. The
-// communicator fails when ctx ends.
+// Open makes the caller rank number rank of a run of nranks ranks, and waits until all
+// ranks have joined. rendezvous names the run; its form depends on the backend. For shm it
+// is memory that a launcher has passed on, or a name that the processes have agreed on. For
+// inproc it is a name within the process. When ctx ends, the communicator fails.
 func Open(ctx context.Context, rank, nranks int, rendezvous string, o Options) (*Comm, error) {
 	refuse := func(err error) error {
 		return &Error{Rank: rank, Peer: -1, Op: "open", Signal: -1, Err: err}
@@ -79,8 +79,8 @@ func Open(ctx context.Context, rank, nranks int, rendezvous string, o Options) (
 	return c, nil
 }
 
-// exchangeHellos exchanges hello messages with all other ranks. It returns an error if the
-// context version or the number of ranks differs.
+// exchangeHellos sends a hello message to all other ranks and receives theirs. It returns
+// an error if another rank has another context version or another number of ranks.
 func (c *Comm) exchangeHellos(o Options) error {
 	p := newPlace("open", "hello")
 	version := cmp.Or(o.contextVersion, ContextVersion)
@@ -106,7 +106,8 @@ func (c *Comm) exchangeHellos(o Options) error {
 	return nil
 }
 
-// attach maps the control memory of the communicator.
+// attach maps the control memory of the communicator into this rank. handle identifies the
+// memory.
 func (c *Comm) attach(handle uint64) error {
 	seg, err := c.world.link.Map(handle, c.ranks, controlBytes(c.size))
 	if err != nil {
@@ -117,7 +118,7 @@ func (c *Comm) attach(handle uint64) error {
 	return nil
 }
 
-// others iterates over 0 to ranks-1 without rank.
+// others iterates over the ranks from 0 to ranks-1, except for the given rank.
 func others(rank, ranks int) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		for peer := range ranks {
@@ -134,11 +135,12 @@ func (c *Comm) Rank() int { return c.rank }
 // Size returns the number of ranks in the communicator.
 func (c *Comm) Size() int { return c.size }
 
-// Ranks lists the ranks in the world of the communicator's members, in the order of their
-// ranks in the communicator.
+// Ranks returns the rank in the world of each member: element i is the world rank of the
+// member that has rank i in this communicator.
 func (c *Comm) Ranks() []int { return slices.Clone(c.ranks) }
 
-// Err returns the error that poisoned the communicator, or nil.
+// Err returns the error that poisoned the communicator. It returns nil if the communicator
+// is not poisoned.
 func (c *Comm) Err() error {
 	if e := c.world.poison.Load(); e != nil {
 		return e
@@ -146,12 +148,13 @@ func (c *Comm) Err() error {
 	return nil
 }
 
-// SetTimeout changes the longest wait for other ranks in one operation. It applies to the
-// world and all domains of this rank. 0 waits while the other ranks are alive.
+// SetTimeout changes the longest time that one operation waits for other ranks. It applies
+// to the world and all domains of this rank. With 0, operations wait as long as the other
+// ranks are alive.
 func (c *Comm) SetTimeout(d time.Duration) { c.world.timeout = d }
 
-// Abort makes the operations of all ranks fail with err as the reason. A rank that cannot
-// continue calls it.
+// Abort makes all operations of all ranks fail with err as the reason. A rank calls Abort
+// if it cannot continue.
 func (c *Comm) Abort(err error) error {
 	p := newPlace("abort", "")
 	if c.closed {

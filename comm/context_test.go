@@ -13,8 +13,9 @@ import (
 	"github.com/kernbench/kernbench/comm/commtest"
 )
 
-// TestContext compares the context of a window with the window, also after encoding and
-// decoding it and after closing the window.
+// TestContext checks that the context of a window has the rank, the number of ranks, the
+// size and the addresses of the window. It also checks that encoding and decoding does not
+// change the context, and that all addresses are 0 after the window is closed.
 func TestContext(t *testing.T) {
 	runOnSizes(t, func(c *comm.Comm) error {
 		w, err := c.AllocWindow(72, 1)
@@ -55,8 +56,8 @@ func TestContext(t *testing.T) {
 
 var sample = comm.Context{Rank: 1, Ranks: 2, WindowBytes: 0x102030405, Base: []uint64{0x1000, 0xfedcba9876543210}}
 
-// TestContextBytes compares an encoded context with the bytes of version 1, on which
-// kernels rely.
+// TestContextBytes checks that an encoded context has exactly the bytes of version 1, on
+// which kernels rely.
 func TestContextBytes(t *testing.T) {
 	b, err := sample.MarshalBinary()
 	if err != nil {
@@ -69,8 +70,8 @@ func TestContextBytes(t *testing.T) {
 	}
 }
 
-// TestContextRefused checks the errors of UnmarshalBinary for an encoded context with one
-// invalid change.
+// TestContextRefused changes one part of an encoded context to an invalid value and checks
+// the error of UnmarshalBinary.
 func TestContextRefused(t *testing.T) {
 	le := binary.LittleEndian
 	tests := []struct {

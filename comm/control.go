@@ -38,11 +38,15 @@ const (
 	flagsAt    = doingAt + doingBytes
 )
 
+// barrierSteps returns the number of steps of a barrier between size ranks.
 func barrierSteps(size int) int { return bits.Len(uint(size - 1)) }
 
+// boxesAt returns the offset of the first box in a control block, for a communicator of
+// size ranks.
 func boxesAt(size int) int64 { return int64(flagsAt + cacheLine*barrierSteps(size)) }
 
-// controlBytes returns the size of the control block of one rank.
+// controlBytes returns the size in bytes of the control block of one rank in a communicator
+// of size ranks.
 func controlBytes(size int) int64 { return boxesAt(size) + int64(cacheLine*size) }
 
 // Offsets of the words of a box. The peer of a box writes all its words. Only boxAck is
@@ -70,17 +74,19 @@ const (
 	newDomain                   // number of members, hash of the members, handle
 )
 
-// box returns the offset of the box for messages from a peer.
+// box returns the offset in this rank's control block of the box that holds the last
+// message from a peer.
 func (c *Comm) box(peer int) int64 { return boxesAt(c.size) + int64(cacheLine*peer) }
 
-// closedBy reports whether a peer has closed the communicator of size ranks, and how many
-// barriers the peer entered before.
+// closedBy reports whether a peer has closed the communicator, and how many barriers the
+// peer entered before it closed. size is the number of ranks of the communicator.
 func (c *control) closedBy(peer, size int) (barriers uint64, closed bool) {
 	v := atomic.LoadUint64(word(c.local, boxesAt(size)+int64(cacheLine*peer)+boxClosed))
 	return v - 1, v != 0
 }
 
-// send waits until a peer has received the previous message, then sends it a message.
+// send sends message m to a peer. First it waits until the peer has received the previous
+// message from this rank. Errors name the operation p.
 func (c *Comm) send(p place, peer int, m message) error {
 	p.peer = c.ranks[peer]
 	ownBox, peerBox := c.box(peer), c.box(c.rank)
@@ -95,8 +101,8 @@ func (c *Comm) send(p place, peer int, m message) error {
 	return c.finishWrite(p, err)
 }
 
-// receive waits for the next message of a peer and acknowledges it. A message of another
-// kind is an error.
+// receive waits for the next message from a peer, acknowledges it and returns it. It is an
+// error if the message is not of the given kind.
 func (c *Comm) receive(p place, peer int, kind uint64) (m message, err error) {
 	p.peer = c.ranks[peer]
 	ownBox := c.box(peer)
@@ -119,9 +125,10 @@ func (c *Comm) receive(p place, peer int, kind uint64) (m message, err error) {
 	return m, nil
 }
 
-// reserve returns the handle of a new segment. The first member reserves the segment and
-// sends the handle to the others. The first two values of m must be the same at all
-// members; mismatch returns the error of a member whose values differ from the first's.
+// reserve reserves a memory segment with the given bytes for the members and returns its
+// handle. The first member reserves the segment and sends the handle to the other members
+// in message m. The first two values of m must be the same at all members. If a member's
+// values differ from those of the first member, mismatch returns the error.
 func (c *Comm) reserve(p place, members []int, m message, bytes int64, mismatch func(theirs message) error) (handle uint64, err error) {
 	if first := members[0]; first != c.rank {
 		theirs, err := c.receive(p, first, m.kind)
@@ -170,7 +177,7 @@ const contextHeaderBytes = 32
 
 var contextMagic = [4]byte([]byte("KBCX"))
 
-// Context returns the context of the window for this rank.
+// Context returns the context that describes the window to a kernel on this rank.
 func (w *Window) Context() Context {
 	c := Context{Rank: w.comm.rank, Ranks: w.comm.size, WindowBytes: w.bytes, Base: make([]uint64, w.comm.size)}
 	for r := range c.Base {
@@ -181,7 +188,8 @@ func (w *Window) Context() Context {
 	return c
 }
 
-// MarshalBinary encodes the context, for kernels that are not written in Go.
+// MarshalBinary encodes the context in its binary format, for kernels that are not written
+// in Go.
 func (c Context) MarshalBinary() ([]byte, error) {
 	b, err := binary.Append(nil, binary.LittleEndian, contextHeader{
 		Magic: contextMagic, Version: ContextVersion, Size: uint32(contextHeaderBytes + 8*len(c.Base)),
@@ -193,8 +201,8 @@ func (c Context) MarshalBinary() ([]byte, error) {
 	return binary.Append(b, binary.LittleEndian, c.Base)
 }
 
-// UnmarshalBinary decodes a context. Bytes that are not a context of this version are an
-// error.
+// UnmarshalBinary decodes a context from its binary format. It returns an error if b is not
+// a context, or is a context of another version.
 func (c *Context) UnmarshalBinary(b []byte) error {
 	var h contextHeader
 	if _, err := binary.Decode(b, binary.LittleEndian, &h); err != nil || h.Magic != contextMagic {

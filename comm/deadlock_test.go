@@ -11,8 +11,8 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// TestDeadlock checks that ranks get an error without any deadline if no rank can ever
-// continue, and that the error lists what each rank waits for.
+// TestDeadlock checks that, if no rank can ever continue, every waiting rank gets an error
+// although there is no timeout. The error must list what each rank waits for.
 func TestDeadlock(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -75,7 +75,8 @@ func TestDeadlock(t *testing.T) {
 	}
 }
 
-// TestNoDeadlock checks that ranks that sleep for a slow rank do not report a deadlock.
+// TestNoDeadlock checks that no deadlock is reported while all ranks but one sleep and the
+// last one is only slow.
 func TestNoDeadlock(t *testing.T) {
 	runOnBackends(t, 4, func(c *comm.Comm) error {
 		w, err := c.AllocWindow(0, 1)

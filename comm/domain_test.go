@@ -16,8 +16,9 @@ import (
 
 const domainCount = 256
 
-// domainSum checks sums in a domain. In each round, the member with rank r in the world
-// adds i + 100r + round to element i of all members. me is this rank in the world.
+// domainSum checks sums in domain d. In each round, the member with rank r in the world
+// accumulates i + 100r + round into element i at all members. me is the rank of the caller
+// in the world.
 func domainSum(d *comm.Comm, me, rounds int) error {
 	w, err := d.AllocWindow(8*domainCount, 0)
 	if err != nil {
@@ -49,7 +50,8 @@ func domainSum(d *comm.Comm, me, rounds int) error {
 	return nil
 }
 
-// makeDomains creates, in order, the domains of which this rank is a member.
+// makeDomains creates a domain for each list of ranks that contains this rank, and returns
+// the domains in the order of the lists.
 func makeDomains(c *comm.Comm, lists ...[]int) (list []*comm.Comm, err error) {
 	for _, ranks := range lists {
 		if !slices.Contains(ranks, c.Rank()) {
@@ -64,7 +66,7 @@ func makeDomains(c *comm.Comm, lists ...[]int) (list []*comm.Comm, err error) {
 	return list, nil
 }
 
-// TestDomains checks sums in domains that share members.
+// TestDomains runs domainSum in domains that have members in common.
 func TestDomains(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -96,8 +98,8 @@ func TestDomains(t *testing.T) {
 	}
 }
 
-// TestDomainsAtOnce checks the data when rank 1 uses two domains in turn and each of its
-// peers is in only one of them.
+// TestDomainsAtOnce checks the data that ranks exchange in the domains {0, 1} and {1, 2} at
+// the same time. Rank 1 alternates between both domains.
 func TestDomainsAtOnce(t *testing.T) {
 	runOnBackends(t, 3, func(c *comm.Comm) error {
 		list, err := makeDomains(c, []int{0, 1}, []int{1, 2})
@@ -141,8 +143,8 @@ func TestDomainsAtOnce(t *testing.T) {
 	})
 }
 
-// TestDomainRanks checks the ranks of a domain, of a domain within a domain, and the errors
-// of ranks that are not members.
+// TestDomainRanks checks which numbers ranks have in a domain, and in a domain of that
+// domain. It also checks the errors for ranks that are not members.
 func TestDomainRanks(t *testing.T) {
 	runOnBackends(t, 5, func(c *comm.Comm) error {
 		outer, err := makeDomains(c, []int{4, 2, 0})
@@ -191,8 +193,8 @@ func TestDomainRanks(t *testing.T) {
 	})
 }
 
-// TestDomainClosed checks that a closed domain, its window and the domain in it return
-// errors, and that the world remains usable.
+// TestDomainClosed closes a domain that has a window and an inner domain. It checks that
+// all their operations return errors, and that the world remains usable.
 func TestDomainClosed(t *testing.T) {
 	runOnBackends(t, 3, func(c *comm.Comm) error {
 		list, err := makeDomains(c, []int{2, 0})
@@ -228,8 +230,8 @@ func TestDomainClosed(t *testing.T) {
 	})
 }
 
-// operations returns the operations of a communicator and its window, by the operation and
-// phase that their errors name.
+// operations returns a call of each operation of c and its window w. The key is the
+// operation as errors name it.
 func operations(c *comm.Comm, w *comm.Window) map[string]func() error {
 	return map[string]func() error{
 		"put":              func() error { return w.Put(0, 0, nil) },
@@ -254,8 +256,9 @@ func operations(c *comm.Comm, w *comm.Window) map[string]func() error {
 	}
 }
 
-// TestDomainsAreFreed checks that the Go heap does not grow when a thousand domains with
-// windows are created and closed. Package shm tests that shared memory is released.
+// TestDomainsAreFreed checks that the Go heap does not grow while a thousand domains with
+// windows are created and closed. Tests of package shm check that shared memory is
+// released.
 func TestDomainsAreFreed(t *testing.T) {
 	const each = 64 << 10
 	heap := func() int64 {

@@ -40,7 +40,8 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// place describes what a rank is doing, for errors.
+// place is the operation that a rank is doing, with its phase, peer and signal. Errors name
+// it.
 type place struct {
 	op, phase    string
 	peer, signal int    // peer as rank in the world; -1 if there is none
@@ -64,12 +65,14 @@ func (p place) String() string {
 	return b.String()
 }
 
+// newPlace returns a place without a peer and a signal.
 func newPlace(op, phase string) place { return place{op: op, phase: phase, peer: -1, signal: -1} }
 
+// withPeer returns a copy of the place with another peer, which is a rank in the world.
 func (p place) withPeer(peer int) place { p.peer = peer; return p }
 
-// errorAt returns err as an Error with the rank and p. It returns an Error of this rank
-// unchanged.
+// errorAt wraps err in an Error that names this rank and the operation p. If err already is
+// an Error of this rank, errorAt returns it unchanged.
 func (c *Comm) errorAt(p place, err error) *Error {
 	if known, ok := errors.AsType[*Error](err); ok && known.Rank == c.world.rank {
 		return known // has a place already
@@ -77,9 +80,9 @@ func (c *Comm) errorAt(p place, err error) *Error {
 	return &Error{Rank: c.world.rank, Peer: p.peer, Op: p.op, Phase: p.phase, Signal: p.signal, Err: err}
 }
 
-// fail poisons the communicator and returns the error that poisoned it. From now on all
-// operations of this rank fail with this error, and those of other ranks with an error that
-// quotes it.
+// fail poisons the communicator with err and returns the Error that poisoned it. From then
+// on all operations of this rank fail with that Error. The operations of other ranks fail
+// with an error that quotes it.
 func (c *Comm) fail(p place, err error) error {
 	e := c.errorAt(p, err)
 	if c.world.poison.CompareAndSwap(nil, e) {
@@ -88,8 +91,9 @@ func (c *Comm) fail(p place, err error) error {
 	return c.world.poison.Load()
 }
 
-// finishWrite wakes the peer of p after an operation has changed its memory. If the
-// operation failed with err, it poisons the communicator.
+// finishWrite ends an operation that has changed memory of the peer in p. It wakes the
+// peer. If the operation failed with err, finishWrite poisons the communicator instead and
+// returns the error.
 func (c *Comm) finishWrite(p place, err error) error {
 	if err != nil {
 		return c.fail(p, err)
@@ -98,8 +102,8 @@ func (c *Comm) finishWrite(p place, err error) error {
 	return nil
 }
 
-// checkUsable returns an error if the communicator was closed or poisoned, or its context
-// has ended.
+// checkUsable returns an error if the communicator is closed or poisoned, or if its context
+// has ended. p is the operation that the error names.
 func (c *Comm) checkUsable(p place) error {
 	if e := c.world.poison.Load(); e != nil {
 		return e

@@ -1,7 +1,7 @@
 package comm
 
-// WithContextVersion returns options with which a rank behaves like a build with another
-// context version.
+// WithContextVersion returns the options changed such that the rank behaves like a build
+// with context version v.
 func (o Options) WithContextVersion(v uint32) Options {
 	o.contextVersion = v
 	return o

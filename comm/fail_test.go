@@ -12,7 +12,8 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// peerFailed returns the error text of a rank that fails because another rank has failed.
+// peerFailed returns the error text of an operation at place that fails because another
+// rank has failed for the given reason.
 func peerFailed(place string, reason string) string {
 	return place + ": another rank has failed: " + reason
 }
@@ -71,8 +72,9 @@ func TestMismatch(t *testing.T) {
 	}
 }
 
-// TestMismatchAtOpen checks the errors of ranks that open with different context versions
-// or numbers of ranks. Which rank detects the mismatch depends on which one is faster.
+// TestMismatchAtOpen checks the errors when two ranks open with different context versions
+// or different numbers of ranks. Each rank has two possible errors, because either rank can
+// be the first to detect the mismatch.
 func TestMismatchAtOpen(t *testing.T) {
 	for _, b := range backends {
 		t.Run("version/"+b, func(t *testing.T) {
@@ -123,8 +125,8 @@ func TestMismatchAtOpen(t *testing.T) {
 	}
 }
 
-// TestTimeout checks the error of a rank whose peer does nothing: it names the peer and the
-// phase.
+// TestTimeout checks that an operation whose peer does nothing fails with ErrTimeout, and
+// that the error names the peer and the phase.
 func TestTimeout(t *testing.T) {
 	const nothing = "the deadline has passed: nothing in 30ms"
 	tests := []struct {
@@ -183,7 +185,8 @@ func TestTimeout(t *testing.T) {
 	}
 }
 
-// checkFields compares the fields of an error, and the text of the error that it wraps.
+// checkFields returns an error unless err is a *comm.Error whose fields equal those of want
+// and whose wrapped error has the given text.
 func checkFields(err error, want comm.Error, text string) error {
 	var got *comm.Error
 	if !errors.As(err, &got) {
@@ -200,8 +203,8 @@ func checkFields(err error, want comm.Error, text string) error {
 	return nil
 }
 
-// TestCancel checks the errors when the context of a waiting rank ends with a cause, and
-// when it has ended before Open.
+// TestCancel checks the errors of a rank whose context ends with a cause while the rank
+// waits, and of a rank whose context has ended before Open.
 func TestCancel(t *testing.T) {
 	for _, b := range backends {
 		t.Run(b, func(t *testing.T) {

@@ -19,7 +19,8 @@ var sizes = []int{1, 2, 3, 5, 8, 17}
 
 func TestMain(m *testing.M) { os.Exit(commtest.Main(m)) }
 
-// runOnBackends runs a function on every rank with each backend. No rank may fail.
+// runOnBackends runs body on each of nranks ranks, once for each backend. The test fails if
+// body returns an error at any rank.
 func runOnBackends(t *testing.T, nranks int, body func(c *comm.Comm) error) {
 	t.Helper()
 	for _, b := range backends {
@@ -30,7 +31,8 @@ func runOnBackends(t *testing.T, nranks int, body func(c *comm.Comm) error) {
 	}
 }
 
-// runOnSizes runs a function with each backend and each number of ranks in sizes.
+// runOnSizes runs body on all ranks, once for each backend and each number of ranks in
+// sizes.
 func runOnSizes(t *testing.T, body func(c *comm.Comm) error) {
 	t.Helper()
 	for _, n := range sizes {
@@ -38,7 +40,8 @@ func runOnSizes(t *testing.T, body func(c *comm.Comm) error) {
 	}
 }
 
-// runInOrder calls functions until one fails, and returns its error.
+// runInOrder calls the steps in order. It stops at the first step that fails and returns
+// the error of that step.
 func runInOrder(steps ...func() error) error {
 	for _, step := range steps {
 		if err := step(); err != nil {

@@ -14,13 +14,14 @@ type Memory [][]byte
 // Bytes returns the memory of a member.
 func (m Memory) Bytes(member int) []byte { return m[member] }
 
-// Put copies src into the memory of a member.
+// Put copies src into the memory of a member, at offset off.
 func (m Memory) Put(member int, off int64, src []byte) error {
 	copy(m[member][off:off+int64(len(src))], src)
 	return nil
 }
 
-// Get copies from the memory of a member into dst. It reads an aligned word atomically.
+// Get copies from offset off of the memory of a member into dst. If dst is one aligned
+// word, Get reads the word atomically.
 func (m Memory) Get(member int, off int64, dst []byte) error {
 	if len(dst) == 8 && off%8 == 0 {
 		binary.NativeEndian.PutUint64(dst, atomic.LoadUint64(word(m[member], off)))
@@ -30,27 +31,29 @@ func (m Memory) Get(member int, off int64, dst []byte) error {
 	return nil
 }
 
-// Store sets a word atomically.
+// Store sets the word at offset off of a member to v, atomically.
 func (m Memory) Store(member int, off int64, v uint64) error {
 	atomic.StoreUint64(word(m[member], off), v)
 	return nil
 }
 
-// Add adds v to a word atomically.
+// Add adds v to the word at offset off of a member, atomically.
 func (m Memory) Add(member int, off int64, v uint64) error {
 	atomic.AddUint64(word(m[member], off), v)
 	return nil
 }
 
-// CompareAndSwap sets a word to new if it is old, atomically.
+// CompareAndSwap sets the word at offset off of a member to new if the word is old,
+// atomically. It reports whether the word was old.
 func (m Memory) CompareAndSwap(member int, off int64, old, new uint64) (bool, error) {
 	return atomic.CompareAndSwapUint64(word(m[member], off), old, new), nil
 }
 
-// Free does nothing.
+// Free does nothing. A backend that must free memory embeds Memory and defines its own
+// Free.
 func (m Memory) Free() error { return nil }
 
-// load reads a word of the memory of a member.
+// load atomically reads the word at offset off of the memory of a member.
 func load(s Segment, member int, off int64) (uint64, error) {
 	if b := s.Bytes(member); b != nil {
 		return atomic.LoadUint64(word(b, off)), nil
@@ -60,23 +63,25 @@ func load(s Segment, member int, off int64) (uint64, error) {
 	return binary.NativeEndian.Uint64(b[:]), err
 }
 
-// bytesOf returns the memory of a value that consists of words.
+// bytesOf returns the bytes of *v without copying. T consists of words.
 func bytesOf[T message | Note](v *T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(v)), unsafe.Sizeof(*v))
 }
 
-// word returns the address of the word at an offset, for atomic operations.
+// word returns a pointer to the word at offset off of b, for atomic operations.
 func word(b []byte, off int64) *uint64 {
 	return (*uint64)(unsafe.Pointer(&b[off : off+8][0]))
 }
 
-// WindowBytes returns the size of one rank's part of a window: its signals, then its bytes.
-// Each signal is a word on a cache line of its own. The bytes are padded to whole words, so
-// that each element can be changed atomically. The size does not depend on the number of
-// ranks.
+// WindowBytes returns the number of bytes that a window with the given bytes and signals
+// takes at each rank. Each signal is a word on a cache line of its own. The signals are
+// followed by the bytes, padded to whole words, so that each element can be changed
+// atomically. The result does not depend on the number of ranks.
 func WindowBytes(bytes int64, signals int) int64 { return signalAt(signals) + (bytes+7)&^7 }
 
 // SignalBytes is the distance between two signals in a window.
 const SignalBytes = cacheLine
 
+// signalAt returns the byte offset of the signal with the given index in each rank's part
+// of a window.
 func signalAt(signal int) int64 { return int64(signal) * SignalBytes }

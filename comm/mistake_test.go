@@ -12,8 +12,8 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// TestMistakes checks that invalid calls which concern no other rank return errors and
-// leave the communicator usable.
+// TestMistakes makes invalid calls that concern no other rank, such as a Put outside the
+// window. It checks that each returns an error and that the communicator remains usable.
 func TestMistakes(t *testing.T) {
 	type call func(c *comm.Comm, w, closed *comm.Window) error
 	second := func(_ any, err error) error { return err }
@@ -106,7 +106,7 @@ func TestMistakes(t *testing.T) {
 	})
 }
 
-// TestNoSignals checks the error for a signal of a window without signals.
+// TestNoSignals checks the error of Notify on a window that has no signals.
 func TestNoSignals(t *testing.T) {
 	runOnBackends(t, 1, func(c *comm.Comm) error {
 		w, err := c.AllocWindow(8, 0)

@@ -11,9 +11,9 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// TestAbort checks the errors when one rank aborts while one waits in a barrier, one waits
-// for a signal, and one calls Put. All get the reason of the abort, and every later
-// operation of a rank fails at once with the same error.
+// TestAbort lets one rank abort while a second waits in a barrier, a third waits for a
+// signal and a fourth calls Put. It checks that the error of each rank has the reason of
+// the abort, and that every later operation of the rank fails at once with the same error.
 func TestAbort(t *testing.T) {
 	const why = "rank 1: abort: boom"
 	want := []string{
@@ -63,7 +63,8 @@ func TestAbort(t *testing.T) {
 	}
 }
 
-// TestAbortInDomain checks that an abort in a domain also fails ranks outside the domain.
+// TestAbortInDomain checks that Abort of a domain makes the operations of all ranks fail,
+// including ranks outside the domain.
 func TestAbortInDomain(t *testing.T) {
 	const why = "rank 2: abort: boom"
 	for _, b := range backends {
@@ -90,8 +91,8 @@ func TestAbortInDomain(t *testing.T) {
 	}
 }
 
-// TestClosedEarly checks the error of a rank that waits for a rank which has closed the
-// communicator.
+// TestClosedEarly checks the error of a rank that waits for a peer after the peer has
+// closed the communicator.
 func TestClosedEarly(t *testing.T) {
 	tests := []struct {
 		name string
@@ -146,8 +147,9 @@ func TestClosedEarly(t *testing.T) {
 	}
 }
 
-// TestClosedAfterItsPart checks that waits succeed if a rank closes after it has done what
-// the others wait for. The other ranks continue without it.
+// TestClosedAfterItsPart checks that rank 2 may close the communicator after it has
+// notified ranks 0 and 1. Their waits for that signal must succeed, and ranks 0 and 1 can
+// continue to communicate.
 func TestClosedAfterItsPart(t *testing.T) {
 	for _, b := range backends {
 		t.Run(b, func(t *testing.T) {
@@ -198,8 +200,8 @@ func TestClosed(t *testing.T) {
 	})
 }
 
-// TestBarrierWithoutOne checks the errors when rank 2 closes before a barrier of ranks 0
-// and 1, which first wait for each other, while rank 3 waits for a signal that never comes.
+// TestBarrierWithoutOne checks the errors when rank 2 closes and never enters the barrier
+// that ranks 0 and 1 wait in. Meanwhile rank 3 waits for a signal that never changes.
 func TestBarrierWithoutOne(t *testing.T) {
 	for _, b := range backends {
 		t.Run(b, func(t *testing.T) {

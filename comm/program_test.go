@@ -23,7 +23,8 @@ type step struct {
 
 var stepKinds = []string{"barrier", "ring", "sum", "window", "domain", "domain, closed"}
 
-// run runs the step on this rank, in window w of c.
+// run executes this rank's part of the step. w is a window of c. round is the number of the
+// step in the program, from 1.
 func (s step) run(c *comm.Comm, w *comm.Window, round int64) error {
 	next := (c.Rank() + 1) % c.Size()
 	switch s.kind {
@@ -72,8 +73,9 @@ var failures = map[string]func(c *comm.Comm, w *comm.Window, cancel func()) erro
 	},
 }
 
-// TestRandomFailure checks that every rank returns an error long before the deadline if one
-// rank fails at a random step of a random program, and that no rank does without a failure.
+// TestRandomFailure runs random programs in which one rank fails at a random step, or no
+// rank fails. It checks that in a program with a failure every rank returns an error long
+// before the deadline, and that in a program without a failure no rank does.
 func TestRandomFailure(t *testing.T) {
 	for _, backend := range backends {
 		t.Run(backend, rapid.MakeCheck(func(t *rapid.T) {

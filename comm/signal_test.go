@@ -9,7 +9,8 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// TestNotify checks Set and Add, with all ranks adding at once and with negative numbers.
+// TestNotify checks the values of signals after Notify with Set and with Add. All ranks add
+// at the same time, and some numbers are negative.
 func TestNotify(t *testing.T) {
 	runOnSizes(t, func(c *comm.Comm) error {
 		w, err := c.AllocWindow(0, 2)
@@ -43,7 +44,8 @@ var compareFuncs = map[tl.Cmp]func(a, b int64) bool{
 	tl.LE: func(a, b int64) bool { return a <= b },
 }
 
-// TestCompare checks all comparisons of small, negative and extreme numbers.
+// TestCompare checks the result of TestSignal with every comparison, for small, negative
+// and extreme numbers. WaitSignal must return at once if the comparison is true.
 func TestCompare(t *testing.T) {
 	numbers := []int64{-1 << 63, -2, -1, 0, 1, 2, 1<<63 - 1}
 	runOnBackends(t, 1, func(c *comm.Comm) error {
@@ -74,8 +76,9 @@ func TestCompare(t *testing.T) {
 	})
 }
 
-// TestWaitThrough checks that a wait with each comparison continues through changes for
-// which the comparison is false, until another rank makes a change for which it is true.
+// TestWaitThrough checks that WaitSignal, with each comparison, does not return while
+// another rank changes the signal to values for which the comparison is false. It must
+// return when the comparison becomes true.
 func TestWaitThrough(t *testing.T) {
 	tests := []struct {
 		cmp  tl.Cmp
@@ -115,7 +118,8 @@ func TestWaitThrough(t *testing.T) {
 	})
 }
 
-// TestRaise checks the notes that two ranks send to each other with signals.
+// TestRaise checks that the notes which two ranks send to each other with Raise arrive
+// unchanged.
 func TestRaise(t *testing.T) {
 	runOnBackends(t, 2, func(c *comm.Comm) error {
 		w, err := c.AllocWindow(8, 2)
@@ -144,8 +148,8 @@ func TestRaise(t *testing.T) {
 	})
 }
 
-// TestBank checks that Notify, WaitSignal and TestSignal number signals from the first one
-// of the bank.
+// TestBank checks that, after Bank(first), Notify, WaitSignal and TestSignal number the
+// signals from first.
 func TestBank(t *testing.T) {
 	runOnBackends(t, 2, func(c *comm.Comm) error {
 		w, err := c.AllocWindow(0, 4)
@@ -176,7 +180,8 @@ func TestBank(t *testing.T) {
 	})
 }
 
-// TestWaitAnyOfWindows checks which condition WaitAny reports for signals of two windows.
+// TestWaitAnyOfWindows checks that WaitAny with conditions on signals of two windows
+// returns the index of the condition that is true.
 func TestWaitAnyOfWindows(t *testing.T) {
 	runOnBackends(t, 2, func(c *comm.Comm) error {
 		a, err := c.AllocWindow(0, 1)

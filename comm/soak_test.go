@@ -17,6 +17,8 @@ import (
 
 var soak = flag.Bool("soak", false, "run a million generations of barriers and signals")
 
+// generations returns the number of generations that a test runs: a million with the flag
+// -soak, otherwise 5000, or fewer with the race detector.
 func generations() int64 {
 	if *soak {
 		return 1_000_000
@@ -28,9 +30,10 @@ func generations() int64 {
 // test: ranks are goroutines here and can share Go memory.
 type progress []atomic.Int64
 
-// enterGeneration records that a rank enters generation g and calls synchronize. Afterwards
-// it checks that no peer is behind, which would mean that synchronize returned too early,
-// and that no peer is two generations ahead.
+// enterGeneration records that rank enters generation g and calls synchronize, which must
+// wait for all peers. Then it checks that no peer is still in an earlier generation, which
+// would mean that synchronize returned too early. It also checks that no peer is more than
+// one generation ahead.
 func (l progress) enterGeneration(rank int, peers []int, g int64, synchronize func() error) error {
 	l[rank].Store(g)
 	if err := synchronize(); err != nil {
@@ -66,7 +69,8 @@ func (d delayer) delay() {
 	}
 }
 
-// TestBarrierSoak checks that no rank leaves a barrier early or late, in many barriers.
+// TestBarrierSoak runs many barriers with random delays. It checks that no rank leaves a
+// barrier before all ranks have entered it, and that no rank is left behind.
 func TestBarrierSoak(t *testing.T) {
 	const nranks = 4
 	for _, b := range backends {
@@ -86,8 +90,9 @@ func TestBarrierSoak(t *testing.T) {
 	}
 }
 
-// TestSignalSoak checks that pairs of ranks stay in step when they synchronize by signals:
-// a counter, and two signals that are set in alternate generations.
+// TestSignalSoak checks that pairs of ranks stay in the same generation when they
+// synchronize by signals. They use a counter, and two more signals that they set in
+// alternate generations.
 func TestSignalSoak(t *testing.T) {
 	const nranks = 4
 	for _, b := range backends {
@@ -120,8 +125,8 @@ func TestSignalSoak(t *testing.T) {
 	}
 }
 
-// TestSoakCatches checks that enterGeneration detects a broken barrier. The barrier waits
-// for a counter that is never reset, so it works only once.
+// TestSoakCatches checks that enterGeneration detects a broken barrier. The broken barrier
+// waits until a signal is at least 1 and never resets the signal, so it works only once.
 func TestSoakCatches(t *testing.T) {
 	const nranks = 4
 	for _, b := range backends {

@@ -23,7 +23,8 @@ const (
 	maxSleep      = 50 * time.Millisecond  // longest sleep without a check of the peers
 )
 
-// await waits until a word of this rank's own memory compares true with v.
+// await waits until the word *w, which is in this rank's own memory, compares true with v.
+// Errors name the operation p.
 func (c *Comm) await(w *uint64, cmp tl.Cmp, v int64, p place) error {
 	if cmp.Holds(int64(atomic.LoadUint64(w)), v) {
 		return nil
@@ -49,6 +50,8 @@ type wordCondition struct {
 	holds func() bool
 }
 
+// set makes l the comparison of *w with v and returns a function that reports whether the
+// comparison is true.
 func (l *wordCondition) set(w *uint64, cmp tl.Cmp, v int64) func() bool {
 	l.word, l.cmp, l.v = w, cmp, v
 	if l.holds == nil {
@@ -57,7 +60,9 @@ func (l *wordCondition) set(w *uint64, cmp tl.Cmp, v int64) func() bool {
 	return l.holds
 }
 
-// awaitLong waits until ready returns true. ready reads only this rank's own memory.
+// awaitLong waits until ready returns true: it polls, then also yields the core, and in the
+// end sleeps between polls. ready must read only this rank's own memory. Errors name the
+// operation p.
 func (c *Comm) awaitLong(ready func() bool, p place) error {
 	w := c.world
 	start := time.Now()
@@ -110,9 +115,10 @@ func (c *Comm) awaitLong(ready func() bool, p place) error {
 	}
 }
 
-// checkPeers returns an error, and the place for it, if waiting longer is useless. It does
-// not poison the communicator, because the condition of the wait may have become true
-// meanwhile; the caller decides.
+// checkPeers returns an error if waiting longer is useless, together with the place that
+// the error must name. The causes are the end of the context, a timeout, a lost or closed
+// peer, and a deadlock. checkPeers does not poison the communicator: the caller first
+// checks whether the condition of the wait has become true in the meantime.
 func (c *Comm) checkPeers(p place, waited time.Duration, asleep bool) (place, error) {
 	w := c.world
 	if err := context.Cause(w.ctx); err != nil {
@@ -151,8 +157,8 @@ func (c *Comm) checkPeers(p place, waited time.Duration, asleep bool) (place, er
 	return p, nil
 }
 
-// isOversubscribed reports whether ranks outnumber cores. A rank that only polls would then
-// keep the ranks that it waits for off the cores.
+// isOversubscribed reports whether there are more ranks than cores. Then a rank must not
+// only poll, because it would occupy a core that the ranks it waits for need.
 func isOversubscribed(ranks int) bool { return ranks > min(runtime.NumCPU(), runtime.GOMAXPROCS(0)) }
 
 // If every rank sleeps in a wait, no rank will ever change memory: that is a deadlock. The
@@ -167,9 +173,11 @@ func isOversubscribed(ranks int) bool { return ranks > min(runtime.NumCPU(), run
 // rankState is a snapshot of the words waits and polls of a rank.
 type rankState struct{ waits, polls uint64 }
 
+// increment adds 1 to the word at offset at of this rank's control memory, atomically.
 func (w *world) increment(at int64) { atomic.AddUint64(word(w.ctrl.local, at), 1) }
 
-// markAsleep publishes that this rank is asleep, and what it waits for.
+// markAsleep writes to the control memory of this rank that the rank is asleep, and the
+// text of p as what it waits for.
 func (w *world) markAsleep(p place) {
 	doing := p.String()
 	if p.signal >= 0 {
@@ -181,8 +189,9 @@ func (w *world) markAsleep(p place) {
 	w.increment(waitsAt)
 }
 
-// checkDeadlock returns an error if no rank can ever continue. This rank is asleep. The
-// first call that finds all ranks asleep takes a snapshot, which later calls compare.
+// checkDeadlock returns an error if all ranks sleep and none can ever continue. It is
+// called while this rank is asleep. The first call that finds all ranks asleep stores a
+// snapshot of their words waits and polls. Later calls compare the words with the snapshot.
 func (w *world) checkDeadlock() error {
 	states := make([]rankState, w.size)
 	for rank := range states {
@@ -223,8 +232,8 @@ func (w *world) checkDeadlock() error {
 // closedWaits stands for the waits of a rank that has closed the communicator.
 const closedWaits = math.MaxUint64
 
-// sleepingWaits returns the word waits of a rank that is asleep, closedWaits if it has
-// closed the communicator, and 0 if it is awake.
+// sleepingWaits returns the word waits of a rank if the rank is asleep. It returns
+// closedWaits if the rank has closed the communicator, and 0 if the rank is awake.
 func (w *world) sleepingWaits(rank int) (uint64, error) {
 	if _, closed := w.ctrl.closedBy(rank, w.size); closed && rank != w.rank {
 		return closedWaits, nil
@@ -236,7 +245,8 @@ func (w *world) sleepingWaits(rank int) (uint64, error) {
 	return waits, err
 }
 
-// deadlockError returns an error that lists what each rank waits for.
+// deadlockError returns an error that lists what each rank waits for. ranks has the states
+// of all ranks.
 func (w *world) deadlockError(ranks []rankState) error {
 	const maxListed = 8
 	var lines []string

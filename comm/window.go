@@ -25,8 +25,8 @@ type Window struct {
 	closed  bool
 }
 
-// AllocWindow creates a window with the given bytes and signals at each rank, all zero.
-// Every rank of the communicator calls it with the same sizes.
+// AllocWindow creates a window with the given number of bytes and signals at each rank, all
+// zero. Every rank of the communicator calls it with the same sizes.
 func (c *Comm) AllocWindow(bytes int64, signals int) (*Window, error) {
 	p := newPlace("window", "alloc")
 	if err := c.checkUsable(p); err != nil {
@@ -56,15 +56,16 @@ func (c *Comm) AllocWindow(bytes int64, signals int) (*Window, error) {
 // Comm returns the communicator of the window.
 func (w *Window) Comm() *Comm { return w.comm }
 
-// Size returns the number of bytes at each rank.
+// Size returns the number of bytes that the window has at each rank, without the signals.
 func (w *Window) Size() int64 { return w.bytes }
 
-// Signals returns the number of signals at each rank.
+// Signals returns the number of signals that the window has at each rank.
 func (w *Window) Signals() int { return w.signals }
 
-// Bank gives the signal with index first the number 0 from now on, the next signal number
-// 1, and so on. So a program can alternate between banks of signals. Ranks that notify each
-// other must use the same bank.
+// Bank renumbers the signals of the window at this rank: from now on the signal with index
+// first has number 0, the next signal number 1, and so on. With it a program can alternate
+// between banks, which are ranges of signals. Ranks that notify each other must use the
+// same bank.
 func (w *Window) Bank(first int) error {
 	p := place{op: "bank", peer: -1, signal: first}
 	if first < 0 || first > w.signals {
@@ -74,15 +75,17 @@ func (w *Window) Bank(first int) error {
 	return nil
 }
 
-// signalOffset returns the offset of a signal in each rank's part of the window.
+// signalOffset returns the byte offset of a signal in each rank's part of the window.
+// signal counts from the first signal of the bank.
 func (w *Window) signalOffset(signal int) int64 { return signalAt(w.first + signal) }
 
-// Local returns the bytes of this rank. They must not be used after the window is closed.
+// Local returns the bytes of this rank's part of the window. They must not be used after
+// the window is closed.
 func (w *Window) Local() []byte { return w.Peer(w.comm.rank) }
 
-// Peer returns the bytes of a rank for loads and stores, or nil if the backend cannot
-// address them, there is no such rank or the window is closed. Only signals and barriers
-// order accesses of different ranks.
+// Peer returns the bytes of a rank's part of the window, which the caller may read and
+// write directly. It returns nil if the backend cannot address them, there is no such rank
+// or the window is closed. Only signals and barriers order accesses of different ranks.
 func (w *Window) Peer(rank int) []byte {
 	if w.closed || rank < 0 || rank >= w.comm.size {
 		return nil
@@ -95,7 +98,8 @@ func (w *Window) Peer(rank int) []byte {
 	return b[from:to:to]
 }
 
-// checkUsable returns an error unless the window and its communicator can be used.
+// checkUsable returns an error if the window is closed or its communicator cannot be used.
+// p is the operation that the error names.
 func (w *Window) checkUsable(p place) error {
 	if err := w.comm.checkUsable(p); err != nil || !w.closed {
 		return err
@@ -103,8 +107,8 @@ func (w *Window) checkUsable(p place) error {
 	return w.comm.errorAt(p, ErrClosed)
 }
 
-// checkSignal returns an error unless the window is usable and has the peer and the signal
-// of p. It sets the peer of p.
+// checkSignal sets the peer of p. It returns an error unless the window is usable, the peer
+// exists and the window has the signal that p names.
 func (w *Window) checkSignal(p *place, peer int) error {
 	if err := w.check(p, peer, 0, 0); err != nil {
 		return err
@@ -112,8 +116,8 @@ func (w *Window) checkSignal(p *place, peer int) error {
 	return w.checkSignalIndex(*p)
 }
 
-// check returns an error unless n bytes at offset off of a peer can be accessed. It sets
-// the peer of p.
+// check sets the peer of p. It returns an error unless the window is usable, the peer
+// exists and the n bytes from offset off are inside the peer's part of the window.
 func (w *Window) check(p *place, peer int, off, n int64) error {
 	if err := w.checkUsable(*p); err != nil {
 		return err
@@ -128,18 +132,19 @@ func (w *Window) check(p *place, peer int, off, n int64) error {
 	return nil
 }
 
-// Put copies src into the part of a rank. The copy is complete before a later Notify of
-// that rank.
+// Put copies src to offset off of a peer's part of the window. A rank that waits for a
+// later Notify of this rank sees the copied bytes.
 func (w *Window) Put(peer int, off int64, src []byte) error {
 	return w.copy(newPlace("put", ""), Segment.Put, peer, off, src)
 }
 
-// Get copies from the part of a rank into dst.
+// Get copies from offset off of a peer's part of the window into dst.
 func (w *Window) Get(peer int, off int64, dst []byte) error {
 	return w.copy(newPlace("get", ""), Segment.Get, peer, off, dst)
 }
 
-// copy checks the arguments and calls do, which is Put or Get of the segment.
+// copy checks the arguments of Put or Get and calls do, which is the method Put or Get of
+// the segment.
 func (w *Window) copy(p place, do func(s Segment, member int, off int64, b []byte) error, peer int, off int64, b []byte) error {
 	if err := w.check(&p, peer, off, int64(len(b))); err != nil {
 		return err
@@ -150,8 +155,8 @@ func (w *Window) copy(p place, do func(s Segment, member int, off int64, b []byt
 	return nil
 }
 
-// Notify changes a signal of a rank. A rank that has waited for the change sees everything
-// that this rank wrote before, in any window.
+// Notify changes a signal of a peer: op sets it to v or adds v. A rank that has waited for
+// the change sees everything that this rank wrote before, in any window.
 func (w *Window) Notify(peer, signal int, op tl.SignalOp, v int64) error {
 	p := place{op: "notify", peer: -1, signal: signal}
 	err := w.checkSignal(&p, peer)
@@ -169,12 +174,13 @@ func (w *Window) Notify(peer, signal int, op tl.SignalOp, v int64) error {
 	return w.comm.finishWrite(p, err)
 }
 
-// WaitSignal waits until a signal of this rank compares true with v.
+// WaitSignal waits until a signal of this rank compares true with v, for example until it
+// is at least v for tl.GE.
 func (w *Window) WaitSignal(signal int, cmp tl.Cmp, v int64) error {
 	return w.wait(place{op: "wait", peer: -1, signal: signal}, cmp, v)
 }
 
-// wait waits until the signal of p compares true with v.
+// wait waits until the signal that p names compares true with v.
 func (w *Window) wait(p place, cmp tl.Cmp, v int64) error {
 	if err := w.checkWait(p, cmp); err != nil {
 		return err
@@ -190,16 +196,17 @@ type Condition struct {
 	Window *Window // window of the signal, in the same world; nil means the receiver of WaitAny
 }
 
-// windowOr returns the window of the signal, which is w by default.
+// windowOr returns the window of the condition, or w if the condition has none.
 func (c *Condition) windowOr(w *Window) *Window { return cmp.Or(c.Window, w) }
 
-// holds reports whether a signal of this rank compares true with v now. It checks nothing.
+// holds reports whether a signal of this rank compares true with v now. It does not check
+// its arguments.
 func (w *Window) holds(signal int, cmp tl.Cmp, v int64) bool {
 	return cmp.Holds(int64(atomic.LoadUint64(word(w.local, w.signalOffset(signal)))), v)
 }
 
-// WaitAny waits until at least one of the conditions is true. It returns the index of the
-// first true condition. The list must not be empty.
+// WaitAny waits until at least one of the conditions is true and returns the index of the
+// first one that is true. The list must not be empty.
 func (w *Window) WaitAny(conditions []Condition) (int, error) {
 	for _, c := range conditions {
 		if err := c.windowOr(w).checkWait(place{op: "wait", peer: -1, signal: c.Signal}, c.Cmp); err != nil {
@@ -214,7 +221,8 @@ func (w *Window) WaitAny(conditions []Condition) (int, error) {
 	return max(found, 0), err
 }
 
-// TestSignal reports whether a signal of this rank compares true with v now.
+// TestSignal reports whether a signal of this rank compares true with v now. It does not
+// wait.
 func (w *Window) TestSignal(signal int, cmp tl.Cmp, v int64) (bool, error) {
 	p := place{op: "test", peer: -1, signal: signal}
 	if err := w.checkWait(p, cmp); err != nil {
@@ -223,6 +231,8 @@ func (w *Window) TestSignal(signal int, cmp tl.Cmp, v int64) (bool, error) {
 	return w.holds(signal, cmp, v), nil
 }
 
+// checkWait returns an error unless the window is usable and has the signal that p names,
+// and cmp is a valid comparison.
 func (w *Window) checkWait(p place, cmp tl.Cmp) error {
 	if err := w.checkUsable(p); err != nil {
 		return err
@@ -233,6 +243,7 @@ func (w *Window) checkWait(p place, cmp tl.Cmp) error {
 	return w.checkSignalIndex(p)
 }
 
+// checkSignalIndex returns an error unless the window has the signal that p names.
 func (w *Window) checkSignalIndex(p place) error {
 	if n := w.signals - w.first; p.signal < 0 || p.signal >= n {
 		return w.comm.errorAt(p, fmt.Errorf("%w: the window has %d signals, from 0", ErrRange, n))
@@ -255,9 +266,10 @@ func (w *Window) free() error {
 	return w.seg.Free()
 }
 
-// Accumulate adds elements to the elements in the part of a rank, each atomically: if
-// several ranks add to the same elements, no addend is lost. The order of the additions is
-// not fixed. The offset is a multiple of the element's size.
+// Accumulate adds the elements in src to the elements at offset off of a peer's part of the
+// window. Each addition is atomic: if several ranks add to the same element, no addend is
+// lost. The order of the additions is not fixed. The offset is a multiple of the element's
+// size.
 func (w *Window) Accumulate(peer int, off int64, d numeric.DType, src []byte) error {
 	p := newPlace("accumulate", "")
 	if err := w.check(&p, peer, off, int64(len(src))); err != nil {
@@ -278,7 +290,8 @@ func (w *Window) Accumulate(peer int, off int64, d numeric.DType, src []byte) er
 	return nil
 }
 
-// addWord adds the elements of src to the elements that begin at byte at of a word.
+// addWord atomically adds the elements of src to elements in one word of a peer's memory.
+// The word is at offset off, and the first element is at byte at of the word.
 func (w *Window) addWord(peer int, off int64, at int, d numeric.DType, src []byte) error {
 	for {
 		old, err := load(w.seg, peer, off)

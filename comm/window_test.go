@@ -12,8 +12,8 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// TestPutGet puts pieces of random length at random offsets and compares the parts of all
-// ranks, as Peer and Get return them, with the expected bytes.
+// TestPutGet puts pieces of random length at random offsets. It checks that Peer and Get
+// return the expected bytes for the parts of all ranks.
 func TestPutGet(t *testing.T) {
 	type piece struct{ off, n int }
 	for _, backend := range backends {
@@ -67,8 +67,9 @@ func TestPutGet(t *testing.T) {
 	}
 }
 
-// TestPutNotifyWait checks that a rank sees after WaitSignal what its peer wrote before
-// Notify. Ranks pass numbers round a ring, by Put and by a store into another window.
+// TestPutNotifyWait checks that a rank sees, after WaitSignal, what its peer wrote before
+// Notify. Each rank sends numbers to the next rank in a ring, by Put into one window and by
+// a direct store into a second window.
 func TestPutNotifyWait(t *testing.T) {
 	runOnSizes(t, func(c *comm.Comm) error {
 		n := c.Size()
@@ -103,8 +104,9 @@ func TestPutNotifyWait(t *testing.T) {
 	})
 }
 
-// TestWindowsAreApart checks that several windows and their signals do not overlap, and
-// that new windows are zero, also in the second round, which reuses freed memory.
+// TestWindowsAreApart checks that the bytes and signals of several windows do not overlap.
+// It also checks that new windows are zero. The second round allocates the windows again
+// after they were freed.
 func TestWindowsAreApart(t *testing.T) {
 	shapes := []struct {
 		bytes   int64
@@ -176,7 +178,8 @@ func TestWindowsAreApart(t *testing.T) {
 	})
 }
 
-// TestPeerBounds checks the length of Peer for valid and invalid ranks.
+// TestPeerBounds checks that Peer returns all bytes of a part for valid ranks, and nil for
+// ranks that do not exist.
 func TestPeerBounds(t *testing.T) {
 	runOnBackends(t, 3, func(c *comm.Comm) error {
 		w, err := c.AllocWindow(5, 1)

@@ -23,11 +23,12 @@ type world struct {
 	snapshot       []rankState // by rank, taken when all ranks were asleep; nil if some rank was awake
 }
 
-// abortedBy returns the rank whose failure was reported to this rank, or -1.
+// abortedBy returns the rank in the world that was reported to this rank as the first that
+// failed. It returns -1 if no rank has failed.
 func (w *world) abortedBy() int { return int(atomic.LoadUint64(word(w.ctrl.local, 0))) - 1 }
 
-// poisonPeers makes the operations of all other ranks fail too. It ignores errors, because
-// those ranks may have ended.
+// poisonPeers reports the failure e to all other ranks, so that their operations fail too.
+// It ignores errors, because the other ranks may have ended.
 func (w *world) poisonPeers(e *Error) {
 	firstFailed := w.rank
 	if failed := w.abortedBy(); failed >= 0 {
@@ -41,7 +42,8 @@ func (w *world) poisonPeers(e *Error) {
 	}
 }
 
-// readReason returns an error with the reason that another rank gave for its failure.
+// readReason returns an ErrPeer with the reason that a failed rank has written to its
+// control memory.
 func (w *world) readReason(rank int) error {
 	reason, err := w.readText(rank, cacheLine, textBytes)
 	if err != nil {
@@ -50,7 +52,8 @@ func (w *world) readReason(rank int) error {
 	return fmt.Errorf("%w: %s", ErrPeer, reason)
 }
 
-// readText reads a text that ends with a 0 byte from the control memory of a rank.
+// readText reads a text from the control memory of a rank. The text begins at offset at,
+// ends with a 0 byte, and has less than most bytes.
 func (w *world) readText(rank int, at int64, most int) (string, error) {
 	b := make([]byte, most)
 	err := w.ctrl.Get(rank, at, b)
@@ -58,11 +61,11 @@ func (w *world) readText(rank int, at int64, most int) (string, error) {
 	return string(b), err
 }
 
-// Domain creates a communicator of some ranks of this communicator. They become ranks 0, 1,
-// ... of the domain in the order given. All members, and only they, call Domain with the
-// same list. Domains have their own windows and barriers, may share members and may be used
-// at the same time. Ranks that are in several domains create them in a common order, such
-// as the order of the domains' first ranks.
+// Domain creates a communicator of the given ranks of this communicator. ranks[i] has rank
+// i in the domain. All members, and only they, call Domain with the same list. A domain has
+// its own windows and barriers. Domains may have members in common and may be used at the
+// same time. Ranks that are in several domains must create the domains in a common order,
+// such as the order of the domains' first ranks.
 func (c *Comm) Domain(ranks ...int) (*Comm, error) {
 	p := newPlace("domain", "")
 	if err := c.checkUsable(p); err != nil {
@@ -101,8 +104,8 @@ func (c *Comm) Domain(ranks ...int) (*Comm, error) {
 	return d, nil
 }
 
-// RankOf returns the rank in this communicator of a rank in the world, or an error if that
-// rank is not a member.
+// RankOf converts a rank in the world to the rank in this communicator. It returns an error
+// if the rank is not a member.
 func (c *Comm) RankOf(world int) (int, error) {
 	if i := slices.Index(c.ranks, world); i >= 0 {
 		return i, nil

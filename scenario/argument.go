@@ -27,6 +27,8 @@ type argument struct {
 // contextArg is the name of the argument that passes the comm.Context.
 const contextArg = "deviceCtx"
 
+// compileArg parses text, an argument of a kernel or an orchestration that is at path in
+// the file, and records its mistakes.
 func (s *Scenario) compileArg(p *problems, path, text string) argument {
 	a := argument{path: path, text: text}
 	buffer := s.bufferIndex(text)
@@ -62,8 +64,9 @@ func (s *Scenario) compileArg(p *problems, path, text string) argument {
 	return a
 }
 
-// checkArg checks that the function accepts an argument at every rank, in the first and
-// the last round.
+// checkArg records a mistake if a parameter of type want cannot hold argument a. It tries
+// the value of the argument at every rank, in the first and the last round. name is the
+// function, a kernel or an orchestration.
 func (pl *Plan) checkArg(p *problems, k *callKind, name string, a argument, want reflect.Type) {
 	for _, round := range pl.SomeRounds() {
 		for rank := range pl.Ranks {
@@ -87,7 +90,7 @@ func (pl *Plan) checkArg(p *problems, k *callKind, name string, a argument, want
 	}
 }
 
-// article puts a or an before a noun: an int, a tl.Ptr.
+// article returns noun with "a" or "an" before it, such as "an int" or "a tl.Ptr".
 func article(noun string) string {
 	if strings.IndexByte("aeiou", noun[0]) >= 0 {
 		return "an " + noun
@@ -95,8 +98,9 @@ func article(noun string) string {
 	return "a " + noun
 }
 
-// argValue returns the value of an argument: a *Buffer, an int, a float64, a string, a
-// Domain, a Matrix or a comm.Context. It returns nil for an argument with mistakes.
+// argValue returns the value of argument a at a rank in a round. The value is a *Buffer, an
+// int, a float64, a string, a Domain, a Matrix or a comm.Context. It is nil if the argument
+// has mistakes.
 func (pl *Plan) argValue(a argument, rank, round int, ctx comm.Context) (any, error) {
 	switch {
 	case a.value != nil:
@@ -108,7 +112,7 @@ func (pl *Plan) argValue(a argument, rank, round int, ctx comm.Context) (any, er
 	return nil, nil
 }
 
-// accepts reports whether a parameter of type want can hold the value unchanged.
+// accepts reports whether a parameter of type want can hold value without changing it.
 func (k *callKind) accepts(want reflect.Type, value any) bool {
 	zero := reflect.Zero(want)
 	switch v := value.(type) {
@@ -143,8 +147,8 @@ var (
 	orchestrations = callKind{"tasks", "orchestration", reflect.TypeFor[*task.Builder](), reflect.TypeFor[*task.Tensor](), map[string]any{}}
 )
 
-// register adds a function. It panics unless the function has the first parameter of its
-// kind and no results.
+// register adds function f under a name. It panics unless the first parameter of f has the
+// type that this kind of function needs, and f has no results.
 func (k *callKind) register(name string, f any) {
 	t := reflect.TypeOf(f)
 	if t == nil || t.Kind() != reflect.Func || t.NumIn() == 0 || t.In(0) != k.first || t.NumOut() > 0 || t.IsVariadic() {
@@ -160,6 +164,8 @@ type call struct {
 	args []argument
 }
 
+// compileCall parses the arguments of a call of a kernel or an orchestration. text is nil
+// if the file has no such call.
 func (s *Scenario) compileCall(p *problems, k *callKind, text *callText) call {
 	c := call{callKind: k, text: text}
 	if text == nil {
@@ -174,8 +180,9 @@ func (s *Scenario) compileCall(p *problems, k *callKind, text *callText) call {
 // paramInName matches a parameter in the name of a function.
 var paramInName = regexp.MustCompile(`\$\w*`)
 
-// resolveCall finds the function of a call and checks that it accepts the arguments. It
-// returns nil if the file has no such call, or if the call has mistakes.
+// resolveCall finds the registered function of call c and records a mistake if it does not
+// accept the arguments. It returns the name and the function. Both are empty if the file
+// has no such call or the call has mistakes.
 func (pl *Plan) resolveCall(p *problems, c *call) (name string, f any) {
 	s, at := pl.scenario, c.key+".name"
 	if c.text == nil || p.hasMistake(at) || p.hasMistake(c.key) {

@@ -16,10 +16,10 @@ import (
 
 var withPosition = regexp.MustCompile(`^bad\.yaml:[1-9][0-9]*:[1-9][0-9]*: `)
 
-// TestBad compares the errors for mistakes in a scenario with testdata/bad.txt. The command
-// file gives a file. The command edit replaces, in this file, the lines before => by the
-// lines after it. The command choose leaves the file unchanged. The arguments of a command
-// are the choice of the run.
+// TestBad checks that the errors for mistakes in a scenario are those in testdata/bad.txt.
+// In that file, the command file defines a scenario. The command edit replaces, in this
+// scenario, the lines before => by the lines after it. The command choose leaves the
+// scenario unchanged. The arguments of a command are the choice of the run.
 func TestBad(t *testing.T) {
 	base, edits := "", 0
 	datadriven.RunTest(t, "testdata/bad.txt", func(t *testing.T, d *datadriven.TestData) string {
@@ -55,7 +55,7 @@ func TestBad(t *testing.T) {
 	}
 }
 
-// refusal returns the error of parsing a scenario and planning it with a choice.
+// refusal parses the text of a scenario, plans it with choice c and returns the error.
 func refusal(text string, c Choice) error {
 	s, err := Parse("bad.yaml", []byte(text))
 	if err == nil {
@@ -64,7 +64,7 @@ func refusal(text string, c Choice) error {
 	return err
 }
 
-// parseChoice converts the arguments of a command to a choice.
+// parseChoice converts the arguments of the test command d to a choice.
 func parseChoice(t *testing.T, d *datadriven.TestData) (c Choice) {
 	for _, a := range d.CmdArgs {
 		value := strings.Join(a.Vals, ",")
@@ -88,7 +88,7 @@ func parseChoice(t *testing.T, d *datadriven.TestData) (c Choice) {
 	return c
 }
 
-// TestAllAtOnce checks that the error for a file with many mistakes lists all of them.
+// TestAllAtOnce checks that the error for a file with several mistakes lists each of them.
 func TestAllAtOnce(t *testing.T) {
 	text := strings.NewReplacer(
 		"nranks: 4", "nranks: 65",
@@ -103,7 +103,8 @@ func TestAllAtOnce(t *testing.T) {
 	}
 }
 
-// TestUnreadable checks the errors for files that are empty, malformed or too large.
+// TestUnreadable checks the errors for scenario files that are empty, malformed or too
+// large.
 func TestUnreadable(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                 "bad.yaml:1:1: the file is empty: write keys and values",

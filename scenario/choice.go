@@ -27,7 +27,8 @@ type Choice struct {
 	Mistake func(key, text string) error `json:"-"`
 }
 
-// chooseRanks sets the number of ranks and reports whether the number is valid.
+// chooseRanks sets the number of ranks of the plan from the choice or the file. It reports
+// whether the scenario supports this number.
 func (pl *Plan) chooseRanks(c Choice, p *problems) (ok bool) {
 	s := pl.scenario
 	wrong := func(format string, args ...any) { p.addAt("nranks", format, args...) }
@@ -63,6 +64,8 @@ func (pl *Plan) chooseRanks(c Choice, p *problems) (ok bool) {
 	return false
 }
 
+// chooseRoot sets the root of the plan from the choice or the file, and records a mistake
+// if there is no such rank.
 func (pl *Plan) chooseRoot(c Choice, p *problems) {
 	s := pl.scenario
 	switch {
@@ -81,6 +84,8 @@ func (pl *Plan) chooseRoot(c Choice, p *problems) {
 	}
 }
 
+// chooseParams sets the parameters of the plan from the choice, or to their defaults. It
+// records invalid values and unknown names as mistakes.
 func (pl *Plan) chooseParams(c Choice, p *problems) {
 	s := pl.scenario
 	for _, name := range s.paramNames() {
@@ -97,6 +102,8 @@ func (pl *Plan) chooseParams(c Choice, p *problems) {
 	}
 }
 
+// chooseDevices sets the device of each rank from the choice or the file. The default is 0,
+// 1, 2 and so on.
 func (pl *Plan) chooseDevices(c Choice, p *problems) {
 	text, given := c.Devices, pl.scenario.file.Devices
 	pl.Bind = c.Bind || c.Mistake == nil && (text != "" || given != nil)
@@ -123,7 +130,7 @@ func (pl *Plan) chooseDevices(c Choice, p *problems) {
 	pl.Devices = devices
 }
 
-// Params returns the values of the parameters as --set accepts them.
+// Params returns the value of each parameter by name, in the form that --set accepts.
 func (pl *Plan) Params() map[string]string {
 	all := map[string]string{}
 	for name, s := range pl.params {
@@ -132,7 +139,7 @@ func (pl *Plan) Params() map[string]string {
 	return all
 }
 
-// Choice returns the choice that makes the same plan from the same file.
+// Choice returns a choice with which Scenario.Plan makes the same plan again.
 func (pl *Plan) Choice() Choice {
 	c := Choice{Ranks: pl.Ranks, Rounds: pl.Rounds, Bind: pl.Bind, Params: pl.Params()}
 	if pl.scenario.rooted {
@@ -145,7 +152,8 @@ func (pl *Plan) Choice() Choice {
 // MaxDevices is the largest number of devices.
 const MaxDevices = 64
 
-// ParseDevices parses a list such as 0-3 or 0,2,5. Entry r is the device of rank r.
+// ParseDevices parses a list of devices such as 0-3 or 0,2,5. Element r of the result is
+// the device of rank r.
 func ParseDevices(text string) ([]int, error) {
 	var list []int
 	for part := range strings.SplitSeq(text, ",") {
@@ -171,8 +179,9 @@ func ParseDevices(text string) ([]int, error) {
 	return list, nil
 }
 
-// parseDevice parses the number of a device. A number that overflows becomes the largest
-// one that fits, so that the caller reports an unknown device.
+// parseDevice parses the number of a device and reports whether text is a number. A number
+// that is too large becomes the largest int32, so that the caller reports an unknown
+// device.
 func parseDevice(text string) (n int, ok bool) {
 	read, err := strconv.ParseUint(text, 10, 31)
 	return int(read), err == nil || errors.Is(err, strconv.ErrRange)

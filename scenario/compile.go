@@ -14,8 +14,8 @@ import (
 // reserved lists the names that have a meaning in every expression.
 var reserved = append([]string{"min", "max", "cdiv", "floor"}, slotNames...)
 
-// compile parses the expressions of the file and records the mistakes that do not depend
-// on the number of ranks.
+// compile parses the expressions of the file. It records all mistakes that do not depend on
+// the number of ranks.
 func (s *Scenario) compile(p *problems) {
 	s.names = append(slices.Clone(slotNames), s.paramNames()...)
 	p.paramsUnread = p.hasMistake("params") || slices.ContainsFunc(p.errs, func(e *config.Error) bool {
@@ -69,7 +69,8 @@ func (s *Scenario) compile(p *problems) {
 	}
 }
 
-// checkName refuses malformed names and names that are reserved in expressions.
+// checkName records a mistake at path if name is malformed or has a meaning in every
+// expression.
 func (s *Scenario) checkName(p *problems, path, name string) {
 	switch {
 	case !isName(name):
@@ -79,6 +80,7 @@ func (s *Scenario) checkName(p *problems, path, name string) {
 	}
 }
 
+// checkDomain records a mistake if the domain has no members or lists a rank twice.
 func (s *Scenario) checkDomain(p *problems, name string) {
 	ranks := s.file.Domains[name]
 	path := "domains." + name
@@ -92,6 +94,8 @@ func (s *Scenario) checkDomain(p *problems, name string) {
 	}
 }
 
+// compileBuffer parses the expressions of buffer i of the file and records the mistakes of
+// the buffer. sizes has the names that the expressions of sizes may use.
 func (s *Scenario) compileBuffer(p *problems, i int, sizes scope) {
 	b := &s.file.Buffers[i]
 	path := fmt.Sprintf("buffers[%d]", i)
@@ -130,8 +134,9 @@ func (s *Scenario) compileBuffer(p *problems, i int, sizes scope) {
 	s.buffers = append(s.buffers, x)
 }
 
-// compileSource parses an init or golden value: an expression, which may use all names, or
-// func:NAME.
+// compileSource parses text, the value of an init or golden key. It is an expression, which
+// may use all names, or func:NAME. kind names the kind of function in messages, and from
+// has the registered functions.
 func (s *Scenario) compileSource(p *problems, path string, text exprText, kind string, from map[string]Fill) source {
 	name, isFunc := strings.CutPrefix(string(text), "func:")
 	if !isFunc {
@@ -146,6 +151,8 @@ func (s *Scenario) compileSource(p *problems, path string, text exprText, kind s
 	return source{path: path, fill: f, name: name}
 }
 
+// compileOutput parses the golden values of output i of the file and records the mistakes
+// of the output.
 func (s *Scenario) compileOutput(p *problems, i int) {
 	o := &s.file.Outputs[i]
 	path := fmt.Sprintf("outputs[%d]", i)
@@ -165,7 +172,8 @@ func (s *Scenario) compileOutput(p *problems, i int) {
 	}
 }
 
-// bufferIndex returns the index of a buffer, or -1.
+// bufferIndex returns the index of the buffer with the given name. It returns -1 if there
+// is none.
 func (s *Scenario) bufferIndex(name string) int { return slices.Index(s.bufferNames(), name) }
 
 func (s *Scenario) bufferNames() []string {

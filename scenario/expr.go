@@ -58,7 +58,8 @@ const (
 // functions maps each function to its number of arguments; -1 means one or more.
 var functions = map[string]int{"min": -1, "max": -1, "cdiv": 2, "floor": 1}
 
-// parseExpr parses an expression. The error is an *exprError, or errMaybeParam.
+// parseExpr parses text as an expression that may use the names in s. path is the place of
+// the expression in the file. The error is an *exprError or errMaybeParam.
 func parseExpr(path, text string, s scope) (*expr, error) {
 	if len(text) > maxText {
 		return nil, &exprError{0, fmt.Errorf("an expression of %d characters: use a registered function, func:NAME", len(text))}
@@ -83,7 +84,8 @@ func parseExpr(path, text string, s scope) (*expr, error) {
 	return x, nil
 }
 
-// compile converts a syntax tree to a term and records the names that it uses.
+// compile converts the syntax tree e to a term and adds the names that the term uses to
+// x.uses.
 func (x *expr) compile(e ast.Expr, s scope) (term, error) {
 	t := term{at: int(e.Pos()) - 1}
 	var args []ast.Expr
@@ -132,7 +134,7 @@ func (x *expr) compile(e ast.Expr, s scope) (term, error) {
 	return t, nil
 }
 
-// arity describes a number of arguments in a message.
+// arity returns a text for a number of arguments; -1 means one or more.
 func arity(n int) string {
 	if n < 0 {
 		return "one or more"
@@ -140,7 +142,7 @@ func arity(n int) string {
 	return strconv.Itoa(n)
 }
 
-// parseNumber sets the number of the term.
+// parseNumber sets the number of the term from the literal e.
 func (t *term) parseNumber(e *ast.BasicLit) (err error) {
 	switch e.Kind {
 	case token.INT:
@@ -157,7 +159,8 @@ func (t *term) parseNumber(e *ast.BasicLit) (err error) {
 	return nil
 }
 
-// compileName sets the term to a name of the scope.
+// compileName makes t a term that stands for a name. It returns an error if s does not
+// contain the name.
 func (x *expr) compileName(t *term, name string, s scope) error {
 	t.op, t.name = "name", slices.Index(s.names, name)
 	switch {
@@ -173,8 +176,8 @@ func (x *expr) compileName(t *term, name string, s scope) error {
 	return nil
 }
 
-// eval computes the term from the values of the names in its scope. The error is an
-// *exprError.
+// eval computes the value of the term. values has the values of the names, by their index
+// in the scope. The error is an *exprError.
 func (t *term) eval(values []number) (number, error) {
 	switch t.op {
 	case "":

@@ -14,7 +14,8 @@ var names = scope{names: []string{"n", "half", "zero", "mode"}, params: map[stri
 
 var values = []number{{n: 7}, {fraction: true, f: 0.5}, {}, {}}
 
-// compute evaluates an expression. It returns the value, or the error and its offset.
+// compute evaluates the expression in text. It returns the value as text, the offset of the
+// error in the expression, and the error.
 func compute(text string) (string, int, error) {
 	x, err := parseExpr("p", text, names)
 	var v number
@@ -114,7 +115,9 @@ func TestExprMistakes(t *testing.T) {
 	}
 }
 
-// TestArithmetic compares arithmetic with math/big.
+// TestArithmetic checks that + - * / % of random whole numbers give the same results as
+// math/big, or an error on overflow. A division with a remainder must give the float64
+// quotient.
 func TestArithmetic(t *testing.T) {
 	whole := rapid.OneOf(rapid.Int64(), rapid.Int64Range(-20, 20), rapid.SampledFrom([]int64{-1 << 63, 1<<63 - 1, -1, 0, 1}))
 	rapid.Check(t, func(t *rapid.T) {
@@ -162,7 +165,8 @@ func TestArithmetic(t *testing.T) {
 	})
 }
 
-// FuzzExpr checks that every text gives a number or an error with an offset in the text.
+// FuzzExpr checks that every text leads either to a number or to an error whose offset is
+// inside the text.
 func FuzzExpr(f *testing.F) {
 	for _, text := range []string{"n/2", "min(1, cdiv(n, 3))", "((", "-9223372036854775808", "1e309", "n%-1", "\x00", "n //", "func(){}()", "_"} {
 		f.Add(text)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestPlanContext checks that neither expressions nor functions compute values after the
-// context of the plan has ended.
+// TestPlanContext checks that Input, Golden and Plan return the cause of the context after
+// it has ended, for values from expressions and from Go functions.
 func TestPlanContext(t *testing.T) {
 	cause := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -32,8 +32,8 @@ func TestPlanContext(t *testing.T) {
 	}
 }
 
-// TestStuckFill checks that a call returns when the context ends, although the function
-// does not.
+// TestStuckFill checks that Fill.call returns when the context ends, although the Go
+// function has not returned.
 func TestStuckFill(t *testing.T) {
 	cause := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -49,8 +49,8 @@ func TestStuckFill(t *testing.T) {
 	}
 }
 
-// TestFillPanics checks the errors of functions that panic in other ways than those in
-// testdata/bad.txt.
+// TestFillPanics checks the errors of Go functions that panic with an error or a nil
+// dereference. testdata/bad.txt has other panics.
 func TestFillPanics(t *testing.T) {
 	deep := func() { panic(errors.New("deep")) }
 	for want, f := range map[string]Fill{

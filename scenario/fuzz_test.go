@@ -7,7 +7,8 @@ import (
 	"github.com/kernbench/kernbench/internal/config"
 )
 
-// FuzzParse checks that every file gives a scenario or config.Errors.
+// FuzzParse checks that parsing any text gives a scenario or an error of type
+// config.Errors.
 func FuzzParse(f *testing.F) {
 	f.Add(sample)
 	f.Add("summary: s\nnranks: 2\nbuffers: [{name: x}]\nkernel: {}\noutputs: [{}]\n")

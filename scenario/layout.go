@@ -15,8 +15,8 @@ const (
 	lineBytes  = 64 // alignment of buffers in a window
 )
 
-// size computes an expression that must be a whole number from 0 to most. It returns -1
-// if x is nil or has a mistake.
+// size evaluates expression x, which must be a whole number from 0 to most. It returns -1
+// if x is nil or has a mistake. what names the quantity in messages.
 func (pl *Plan) size(p *problems, x *expr, what string, most int64) int64 {
 	if x == nil {
 		return -1
@@ -37,8 +37,8 @@ func (pl *Plan) size(p *problems, x *expr, what string, most int64) int64 {
 	return -1
 }
 
-// addBuffer adds buffer i to the plan and computes its shape. The shape of a buffer with
-// mistakes is nil.
+// addBuffer adds buffer i of the file to the plan and computes its shape. If the buffer has
+// mistakes, its shape is nil.
 func (pl *Plan) addBuffer(p *problems, i int) {
 	text, x := pl.scenario.file.Buffers[i], pl.scenario.buffers[i]
 	b := &Buffer{Name: text.Name, DType: text.DType, Window: -1, Staged: text.Staged, index: i}
@@ -68,7 +68,8 @@ func (pl *Plan) addBuffer(p *problems, i int) {
 	}
 }
 
-// placeBuffers sets the offsets of the buffers in windows.
+// placeBuffers computes the layout of all windows: the signals, the matrices, and the
+// offset of each buffer that is in a window.
 func (pl *Plan) placeBuffers(p *problems) {
 	s := pl.scenario
 	pl.Windows = []Memory{{}}
@@ -106,8 +107,8 @@ func (pl *Plan) placeBuffers(p *problems) {
 	pl.fitWindow(p)
 }
 
-// checkOffset refuses a buffer that is misaligned or overlaps the signals or an earlier
-// buffer.
+// checkOffset records a mistake if the offset of buffer b is not a multiple of the element
+// size, or if b overlaps the signals or an earlier buffer. m is the window of b.
 func (pl *Plan) checkOffset(p *problems, b *Buffer, m *Memory) {
 	x := pl.scenario.buffers[b.index].offset
 	overlap := func(what string, from, to int64) {
@@ -126,8 +127,8 @@ func (pl *Plan) checkOffset(p *problems, b *Buffer, m *Memory) {
 	}
 }
 
-// fitWindow enlarges the window to the size that the file gives, if any, and checks that
-// the signals and buffers fit.
+// fitWindow enlarges the window of all ranks to the size that the file gives, if any. It
+// records a mistake if the signals and buffers do not fit into that size.
 func (pl *Plan) fitWindow(p *problems) {
 	s, m := pl.scenario, &pl.Windows[0]
 	n := pl.size(p, s.window, "a window", maxBytes)
@@ -160,14 +161,15 @@ type Domain struct {
 	Rank  int   // this rank's number in the domain; -1 if it is not a member
 }
 
-// forRank returns the domain as a rank of the run sees it.
+// forRank returns the domain as the given rank of the run sees it, with the rank's own
+// number in the domain.
 func (d Domain) forRank(rank int) Domain {
 	d.Rank = slices.Index(d.Ranks, rank)
 	return d
 }
 
-// Lookup converts a rank of the run to its rank in the domain. The error is
-// comm.ErrNotMember if the rank is not a member.
+// Lookup returns the number that a rank of the run has in the domain. If the rank is not a
+// member, the error wraps comm.ErrNotMember.
 func (d Domain) Lookup(rank int) (int, error) {
 	if i := slices.Index(d.Ranks, rank); i >= 0 {
 		return i, nil
@@ -184,9 +186,9 @@ type Matrix struct {
 	Ranks int
 }
 
-// From returns the signal for notices of the rank source. Source notifies a peer with
-// t.Notify(peer, m.From(t.Rank()), ...). The peer waits with
-// t.WaitSignal(m.From(source), ...). From panics if there is no such rank.
+// From returns the signal that the rank source changes to notify a peer. The rank source
+// calls t.Notify(peer, m.From(t.Rank()), ...). The peer waits with
+// t.WaitSignal(m.From(source), ...). From panics if the rank does not exist.
 func (m Matrix) From(source int) int {
 	if source < 0 || source >= m.Ranks {
 		panic(fmt.Sprintf("matrix %s: no rank %d: it has a signal for each of the ranks 0 to %d", m.Name, source, m.Ranks-1))

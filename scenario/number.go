@@ -35,7 +35,8 @@ func (x number) String() string {
 	return strconv.FormatInt(x.n, 10)
 }
 
-// value returns the number as kernels receive it: an int or a float64.
+// value returns the number in the type that kernels receive: an int, or a float64 if it is
+// a fraction.
 func (x number) value() any {
 	if x.fraction {
 		return x.f
@@ -79,8 +80,8 @@ func arithmetic(op string, x, y number) (number, error) {
 	return number{fraction: true, f: a}, nil
 }
 
-// wholeArithmetic computes a op b and reports whether the result is a whole number of 64
-// bits.
+// wholeArithmetic computes a op b. It reports whether the exact result is a whole number
+// that fits into 64 bits.
 func wholeArithmetic(op string, a, b int64) (z int64, exact bool) {
 	switch op {
 	case "+":
@@ -104,6 +105,7 @@ func wholeArithmetic(op string, a, b int64) (z int64, exact bool) {
 	return a / b, a%b == 0 && (b != -1 || a != math.MinInt64)
 }
 
+// less reports whether x is smaller than y.
 func less(x, y number) bool {
 	if x.fraction || y.fraction {
 		return x.float() < y.float()
@@ -111,7 +113,7 @@ func less(x, y number) bool {
 	return x.n < y.n
 }
 
-// cdiv divides x by y and rounds up.
+// cdiv divides x by y and rounds the quotient up. Both must be whole numbers.
 func cdiv(x, y number) (number, error) {
 	switch {
 	case x.fraction || y.fraction:
@@ -128,6 +130,8 @@ func cdiv(x, y number) (number, error) {
 	return number{n: q}, nil
 }
 
+// floor rounds x down to a whole number. It returns an error if the result does not fit
+// into 64 bits.
 func floor(x number) (number, error) {
 	if !x.fraction {
 		return x, nil
@@ -147,7 +151,8 @@ type Param struct {
 	number number // the default, or in a plan the value
 }
 
-// parseParam parses a parameter of a file: 256, 0.5 or ring|tree.
+// parseParam parses the value of a parameter in a file: a number such as 256 or 0.5, or
+// words such as ring|tree.
 func parseParam(text string) (p Param, err error) {
 	if p.number, err = parseNumber(text); err == nil {
 		return p, nil
@@ -178,7 +183,7 @@ func parseNumber(text string) (x number, err error) {
 	return x, err
 }
 
-// String formats the parameter as files write it.
+// String formats the parameter as a file writes it.
 func (p Param) String() string {
 	if p.Words == nil {
 		return p.number.String()
@@ -186,7 +191,8 @@ func (p Param) String() string {
 	return strings.Join(p.Words, "|")
 }
 
-// choose parses text as a value of the parameter. For "" it returns the default.
+// choose returns the parameter with the value in text. If text is "", the value is the
+// default. An error says which values are allowed.
 func (p Param) choose(text string) (Param, error) {
 	x, err := parseNumber(text)
 	switch {

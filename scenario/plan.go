@@ -43,7 +43,7 @@ type Memory struct {
 	Bytes    int64    // the size at each rank, signals included
 }
 
-// Data returns the offset of the first byte after the signals.
+// Data returns the offset of the first byte after the signals of the window.
 func (m Memory) Data() int64 { return SignalBanks * int64(m.Signals) * SignalBytes }
 
 // A window begins with SignalBanks banks of signals. A kernel must start with signals that
@@ -66,7 +66,7 @@ type Buffer struct {
 	index int
 }
 
-// Elems returns the number of elements.
+// Elems returns the number of elements of the buffer at one rank.
 func (b *Buffer) Elems() int {
 	n := 1
 	for _, d := range b.Shape {
@@ -75,10 +75,11 @@ func (b *Buffer) Elems() int {
 	return n
 }
 
-// Bytes returns the size in bytes.
+// Bytes returns the size of the buffer at one rank in bytes.
 func (b *Buffer) Bytes() int64 { return int64(b.Elems()) * int64(b.DType.Size()) }
 
-// On reports whether a rank has the buffer.
+// On reports whether the given rank has the buffer. Ranks outside the buffer's domain do
+// not.
 func (b *Buffer) On(rank int) bool { return b.Domain == nil || slices.Contains(b.Domain.Ranks, rank) }
 
 // Output is a buffer whose values are compared.
@@ -94,14 +95,14 @@ type Output struct {
 	root  int
 }
 
-// On reports whether the output is compared at a rank.
+// On reports whether the output of the given rank is compared with golden values.
 func (o *Output) On(rank int) bool {
 	return o.Buffer.On(rank) && (o.at != AtRoot || rank == o.root)
 }
 
-// Plan evaluates the scenario with the choice of a run. The error has a line for every
-// mistake. When ctx ends, neither Plan nor the methods of the plan compute more values, and
-// their error is the cause of ctx.
+// Plan evaluates the scenario for the number of ranks, root, parameters and other settings
+// in choice c. The error has a line for every mistake. After ctx has ended, neither Plan
+// nor the methods of the plan compute values; they return the cause of ctx.
 func (s *Scenario) Plan(ctx context.Context, c Choice) (*Plan, error) {
 	p := &problems{doc: s.doc, ctx: ctx}
 	pl := s.plan(c, p)
@@ -120,6 +121,8 @@ func (s *Scenario) Plan(ctx context.Context, c Choice) (*Plan, error) {
 	return pl, nil
 }
 
+// plan evaluates the scenario with choice c and records mistakes in p. It returns nil if
+// the choice has mistakes. It does not compute values of buffers.
 func (s *Scenario) plan(c Choice, p *problems) *Plan {
 	before := len(p.errs)
 	pl := &Plan{Name: s.Name, scenario: s, params: map[string]Param{}, Rounds: max(c.Rounds, 1)}
@@ -156,6 +159,8 @@ func (s *Scenario) plan(c Choice, p *problems) *Plan {
 	return pl
 }
 
+// addDomain adds a domain of the file to the plan and records a mistake for each member
+// that is not a rank of the run.
 func (pl *Plan) addDomain(p *problems, name string) {
 	ranks := pl.scenario.file.Domains[name]
 	for i, r := range ranks {
@@ -175,24 +180,25 @@ func (pl *Plan) domain(name string) *Domain {
 	return nil
 }
 
-// Staged reports whether any buffer is staged.
+// Staged reports whether the scenario has a buffer that is staged.
 func (pl *Plan) Staged() bool {
 	return slices.ContainsFunc(pl.Buffers, func(b *Buffer) bool { return b.Staged })
 }
 
 // Rooted reports whether the scenario has a root: an expression, an argument or an output
-// uses it, or the file has the key root for its functions.
+// uses the root, or the file has the key root because a Go function uses it.
 func (pl *Plan) Rooted() bool { return pl.scenario.rooted }
 
-// Args returns the arguments of the kernel at a rank in a round: a *Buffer for each tl.Ptr,
-// and numbers, strings, a [Domain], a [Matrix] or the context unchanged.
+// Args returns the arguments of the kernel at a rank in a round. A parameter of type tl.Ptr
+// gets a *Buffer. Other arguments are numbers, strings, a [Domain], a [Matrix] or ctx.
 func (pl *Plan) Args(rank, round int, ctx comm.Context) ([]any, error) {
 	return pl.argValues(&pl.scenario.kernel, rank, round, ctx)
 }
 
-// TaskArgs returns the arguments of the orchestration after the Builder, at a rank in a
-// round: a *Buffer for each *task.Tensor, and the rest as in Args. Without an orchestration
-// it returns the arguments of the kernel, which then is the only task.
+// TaskArgs returns the arguments of the orchestration at a rank in a round, without the
+// Builder. A parameter of type *task.Tensor gets a *Buffer. Other arguments are as in Args.
+// Without an orchestration, the kernel is the only task, and TaskArgs returns the arguments
+// of the kernel.
 func (pl *Plan) TaskArgs(rank, round int, ctx comm.Context) ([]any, error) {
 	if pl.Tasks == nil {
 		return pl.Args(rank, round, ctx)
@@ -200,6 +206,7 @@ func (pl *Plan) TaskArgs(rank, round int, ctx comm.Context) ([]any, error) {
 	return pl.argValues(&pl.scenario.tasks, rank, round, ctx)
 }
 
+// argValues returns the values of all arguments of call c at a rank in a round.
 func (pl *Plan) argValues(c *call, rank, round int, ctx comm.Context) ([]any, error) {
 	var all []any
 	for _, a := range c.args {
@@ -212,24 +219,26 @@ func (pl *Plan) argValues(c *call, rank, round int, ctx comm.Context) ([]any, er
 	return all, nil
 }
 
-// errorInExpr adds the position of an expression in the file to an error.
+// errorInExpr returns err with the position of expression x in the file.
 func (pl *Plan) errorInExpr(x *expr, err error) error {
 	p := &problems{doc: pl.scenario.doc}
 	p.addInExpr(x, err)
 	return p.errs.Err()
 }
 
-// valuesAt returns the values of the names at a rank in a round.
+// valuesAt returns the values of all names, by slot, at a rank in a round. The value of i
+// is not set.
 func (pl *Plan) valuesAt(rank, round int) []number {
 	v := slices.Clone(pl.values)
 	v[slotRank], v[slotRound], v[slotDevice] = wholeNumber(rank), wholeNumber(round), wholeNumber(pl.Devices[rank])
 	return v
 }
 
-// SomeRounds returns the rounds that are tried before a run: the first and the last.
+// SomeRounds returns the first and the last round. Values are computed for these rounds
+// before a run, to find mistakes.
 func (pl *Plan) SomeRounds() []int { return slices.Compact([]int{0, pl.Rounds - 1}) }
 
-// Source returns the name of the file, as errors print it.
+// Source returns the name of the scenario file as errors print it.
 func (pl *Plan) Source() string { return pl.scenario.Source }
 
 // Text returns the text of the scenario file.

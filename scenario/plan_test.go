@@ -16,7 +16,8 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// plan parses a scenario and plans it with a choice.
+// plan parses the text of a scenario and plans it with choice c. The test fails if the text
+// has mistakes.
 func plan(t *testing.T, text string, c Choice) *Plan {
 	t.Helper()
 	s, err := Parse("sample.yaml", []byte(text))
@@ -30,7 +31,8 @@ func plan(t *testing.T, text string, c Choice) *Plan {
 	return pl
 }
 
-// TestPlan checks the plan of the sample with the default choice.
+// TestPlan checks all fields of the plan that the sample scenario gives with the default
+// choice.
 func TestPlan(t *testing.T) {
 	pl := plan(t, sample, Choice{})
 	even := &Domain{Name: "even", Ranks: []int{0, 2}, Rank: -1}
@@ -59,7 +61,8 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// TestArgs checks the arguments of the kernel and of the tasks at a rank.
+// TestArgs checks the arguments that the kernel and the orchestration get at a rank in a
+// round.
 func TestArgs(t *testing.T) {
 	pl := plan(t, strings.Replace(sample, "out, count, 0.5", "out, count*rank + round, 0.5", 1), Choice{Rounds: 3})
 	ctx := comm.Context{Rank: 2, Ranks: 4}
@@ -75,7 +78,8 @@ func TestArgs(t *testing.T) {
 	}
 }
 
-// TestKernelOrTasks checks the plans of scenarios with a kernel, with tasks and with both.
+// TestKernelOrTasks checks which functions a plan has if the scenario has a kernel, tasks
+// or both.
 func TestKernelOrTasks(t *testing.T) {
 	const kernel, tasks = "kernel: {name: samples, args: [x, x, x, x, 1, \"domain:d\"]}\n", "tasks: {name: sample_tasks, args: [x, x, x, x, 1, \"domain:d\"]}\n"
 	for _, tt := range []struct {
@@ -120,7 +124,8 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// TestConstant checks that an expression without i gives all elements the same value.
+// TestConstant checks that an init expression which does not use i, the index of the
+// element, gives all elements the same value.
 func TestConstant(t *testing.T) {
 	for _, count := range []string{"0", "1", "2", "7"} {
 		pl := plan(t, strings.Replace(sample, "init: i + 10*rank + round", "init: rank + 0.5", 1), Choice{Params: map[string]string{"count": count}})
@@ -132,7 +137,8 @@ func TestConstant(t *testing.T) {
 	}
 }
 
-// TestPlanChoice checks that the choice of a plan makes the same plan again.
+// TestPlanChoice checks that planning with the choice that Plan.Choice returns gives the
+// same plan again.
 func TestPlanChoice(t *testing.T) {
 	root := 3
 	first := plan(t, sample, Choice{Ranks: 5, Root: &root, Rounds: 2, Devices: "0,2,4-6", Params: map[string]string{"count": "5"}})
@@ -142,8 +148,8 @@ func TestPlanChoice(t *testing.T) {
 	}
 }
 
-// TestRanksOfDevices checks how -d, --nranks and the keys devices and ranks determine the
-// number of ranks.
+// TestRanksOfDevices checks the number of ranks and the device of each rank, as the choice
+// (--devices, --nranks) and the keys devices and ranks of the file determine them.
 func TestRanksOfDevices(t *testing.T) {
 	const own = "domains: {even: [0, 2]}"
 	for _, tt := range []struct {
@@ -187,8 +193,8 @@ func TestRanksOfDevices(t *testing.T) {
 	}
 }
 
-// TestMatrices checks that the signals of matrices follow the other signals in the window,
-// and that kernels receive the matrices.
+// TestMatrices checks that the signals of signal matrices follow the other signals in the
+// window, and that kernels get the matrices as arguments.
 func TestMatrices(t *testing.T) {
 	text := strings.NewReplacer("signals: 2\n", "signals: 2\nsignal_matrices: [sent, taken]\n", "tasks: {name: copied_$mode, args: [out, x, rank + round, deviceCtx]}\n", "",
 		`kernel: {name: copied, args: [x, half, out, count, 0.5, mode, "domain:even", deviceCtx]}`, `kernel: {name: notifies_$mode, args: [x, half, out, "matrix:taken", "matrix:sent", count]}`,
@@ -232,7 +238,8 @@ func TestMatrices(t *testing.T) {
 	plan(t, many, Choice{}) // 65528 + 2*4 is the maximum
 }
 
-// TestTolerance checks the tolerances of the outputs of a file.
+// TestTolerance checks that the tolerances of each output are those in the file, and 0 if
+// the file has none.
 func TestTolerance(t *testing.T) {
 	pl := plan(t, strings.Replace(sample, "relative: 1e-3", "relative: 1e-3, absolute: 2.5", 1), Choice{})
 	if half := pl.Outputs[1]; half.Relative != 1e-3 || half.Absolute != 2.5 {
@@ -243,8 +250,8 @@ func TestTolerance(t *testing.T) {
 	}
 }
 
-// TestLayout checks that the signals and buffers of a window never overlap, for random
-// sizes and offsets.
+// TestLayout checks that the signals and buffers of a window never overlap and that the
+// window has the expected size, for random sizes and offsets.
 func TestLayout(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		signals := rapid.IntRange(0, 9).Draw(rt, "signals")

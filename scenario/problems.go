@@ -27,13 +27,13 @@ func (p *problems) add(e *config.Error) {
 	}
 }
 
-// addAt records a mistake in the value at a path of the file.
+// addAt records a mistake in the value that is at path in the file.
 func (p *problems) addAt(path, format string, args ...any) {
 	p.add(p.doc.Errorf(path, format, args...))
 }
 
-// addInChoice records a mistake in a choice. The text begins with the value. The error
-// names the key if the choice was read from a file, or else the flag.
+// addInChoice records a mistake in choice c. text begins with the wrong value. The message
+// names key if the choice was read from a file, and flag if it was not.
 func (p *problems) addInChoice(c Choice, key, flag, text string) {
 	switch {
 	case c.Mistake != nil:
@@ -45,7 +45,7 @@ func (p *problems) addInChoice(c Choice, key, flag, text string) {
 	}
 }
 
-// addInExpr records a mistake in an expression or in its value.
+// addInExpr records err, a mistake in expression x or in its value.
 func (p *problems) addInExpr(x *expr, err error) {
 	e, ok := errors.AsType[*exprError](err)
 	if !ok {
@@ -55,13 +55,14 @@ func (p *problems) addInExpr(x *expr, err error) {
 	p.add(p.doc.ErrorIn(x.path, x.text, e.at, "%v", e.err))
 }
 
-// hasMistake reports whether a mistake at a path is recorded. Mistakes that left the value
-// usable (Kept) do not count.
+// hasMistake reports whether a mistake at path is recorded. It ignores mistakes that left
+// the value usable (Kept).
 func (p *problems) hasMistake(path string) bool {
 	return slices.ContainsFunc(p.errs, func(e *config.Error) bool { return e.Path == path && !e.Kept })
 }
 
-// parseExpr parses an expression. It returns nil if the expression has mistakes.
+// parseExpr parses the expression text, which is at path in the file. It records a mistake
+// and returns nil if that fails.
 func (p *problems) parseExpr(path string, text exprText, s scope) *expr {
 	if p.hasMistake(path) {
 		return nil
@@ -74,7 +75,8 @@ func (p *problems) parseExpr(path string, text exprText, s scope) *expr {
 	return x
 }
 
-// parseOptional parses an expression that the file may omit. It returns nil if it does.
+// parseOptional parses the expression text, which is at path in the file. It returns nil if
+// the file omits the expression or the expression has mistakes.
 func (p *problems) parseOptional(path string, text *exprText, s scope) *expr {
 	if text == nil {
 		return nil
@@ -82,7 +84,7 @@ func (p *problems) parseOptional(path string, text *exprText, s scope) *expr {
 	return p.parseExpr(path, *text, s)
 }
 
-// addError records an error with its position, if it has one.
+// addError records err as a mistake, with the position in the file if err has one.
 func (p *problems) addError(err error) {
 	one, ok := errors.AsType[*config.Error](err)
 	if !ok {
@@ -92,7 +94,7 @@ func (p *problems) addError(err error) {
 	p.add(one)
 }
 
-// joinNames formats names for a message.
+// joinNames returns names as a comma-separated list, or "none".
 func joinNames(names []string) string {
 	if len(names) == 0 {
 		return "none"
@@ -102,9 +104,9 @@ func joinNames(names []string) string {
 
 var word = regexp.MustCompile(`[A-Za-z_][A-Za-z0-9_]*`)
 
-// checkUnused refuses parameters, a root, domains, matrices and buffers that the file
-// declares and does not use. It searches the texts, so that an expression with a mistake
-// still counts as a use.
+// checkUnused records a mistake for each parameter, root, domain, matrix and buffer that
+// the file declares and does not use. It searches the texts of expressions, so that an
+// expression with a mistake still counts as a use. It also sets s.rooted.
 func (s *Scenario) checkUnused(p *problems) {
 	var texts, args []string
 	add := func(list ...*exprText) {

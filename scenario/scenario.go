@@ -70,9 +70,10 @@ const (
 
 var slotNames = []string{slotI: "i", slotRank: "rank", slotRound: "round", slotDevice: "device", slotRanks: "nranks", slotRoot: "root"}
 
-// Load finds a registered scenario, or else reads a file of that name. Without such a file
-// it finds a registered scenario whose name differs only in _, - and case. The error has a
-// line for every mistake. If ctx ends before the file is read, the error is its cause.
+// Load finds a registered scenario with the given name. If there is none, it reads the file
+// of that name. If there is no such file either, it finds a registered scenario whose name
+// differs only in _, - and case. The error has a line for every mistake. If ctx ends before
+// the file is read, the error is the cause of ctx.
 func Load(ctx context.Context, name string) (*Scenario, error) {
 	if text, ok := scenarios[name]; ok {
 		return Parse("scenario "+name, text)
@@ -90,7 +91,7 @@ func Load(ctx context.Context, name string) (*Scenario, error) {
 	return Parse(name, text)
 }
 
-// Parse parses the text of a scenario. source is its name in errors.
+// Parse parses the text of a scenario file. source is the name of the file in errors.
 func Parse(source string, text []byte) (*Scenario, error) {
 	doc, err := config.ParseStandalone(source, text)
 	if err != nil {
@@ -113,7 +114,8 @@ func Parse(source string, text []byte) (*Scenario, error) {
 	return s, nil
 }
 
-// scope returns the names that an expression may use: all except the hidden slots.
+// scope returns the names that an expression may use: all names except those of the hidden
+// slots.
 func (s *Scenario) scope(hidden ...int) scope {
 	sc := scope{names: slices.Clone(s.names), params: s.Params}
 	for _, h := range hidden {
@@ -122,7 +124,8 @@ func (s *Scenario) scope(hidden ...int) scope {
 	return sc
 }
 
-// paramNames returns the names of the parameters in the order of their slots.
+// paramNames returns the names of the parameters in alphabetical order, which is the order
+// of their slots.
 func (s *Scenario) paramNames() []string { return slices.Sorted(maps.Keys(s.Params)) }
 
 var (
@@ -135,24 +138,27 @@ var (
 
 func isName(text string) bool { return validName.MatchString(text) }
 
-// Register adds a scenario with the text of its file. Load finds it by name.
+// Register adds a scenario under a name, which Load finds. text is the content of its file.
 func Register(name string, text []byte) { addNamed("scenario", scenarios, name, text) }
 
-// RegisterKernel adds a kernel, a func(*tl.PE, ...) of the tile language.
+// RegisterKernel adds a kernel under a name that scenario files use. kernel is a
+// func(*tl.PE, ...) of the tile language.
 func RegisterKernel(name string, kernel any) { kernels.register(name, kernel) }
 
-// RegisterTasks adds an orchestration, a func(*task.Builder, ...) that submits the tasks
-// of one rank.
+// RegisterTasks adds an orchestration under a name that scenario files use. orchestrate is
+// a func(*task.Builder, ...) that submits the tasks of one rank.
 func RegisterTasks(name string, orchestrate any) { orchestrations.register(name, orchestrate) }
 
-// RegisterInput adds a function that computes the values of a buffer: init: func:NAME.
+// RegisterInput adds a function that computes the initial values of a buffer. A file uses
+// it as init: func:NAME.
 func RegisterInput(name string, f Fill) { addNamed("input", inputs, name, f) }
 
-// RegisterGolden adds a function that computes the golden values of an output:
-// golden: func:NAME.
+// RegisterGolden adds a function that computes the golden values of an output. A file uses
+// it as golden: func:NAME.
 func RegisterGolden(name string, f Fill) { addNamed("golden", goldens, name, f) }
 
-// addNamed adds value to a registry. It panics if the name is taken or malformed.
+// addNamed adds value to the registry, the map to, under the given name. It panics if the
+// name is taken or malformed. what names the kind of value in messages.
 func addNamed[T any](what string, to map[string]T, name string, value T) {
 	if _, taken := to[name]; taken {
 		panic(fmt.Sprintf("scenario: two of kind %s are called %q: rename one", what, name))
@@ -242,7 +248,8 @@ type (
 	distance   float64 // absolute: in units of the golden value
 )
 
-// scalars returns the syntax of the scalar types in scenario files.
+// scalars returns how the scalar types of scenario files, such as expressions and dtypes,
+// are parsed and printed.
 func scalars() config.Scalars {
 	s := config.Scalars{}
 	asWritten := func(text string) (exprText, error) { return exprText(text), nil }
@@ -260,8 +267,8 @@ func scalars() config.Scalars {
 	return s
 }
 
-// defineNumber adds the syntax of numbers x with 0 <= x < limit. rangeText describes this
-// range in errors.
+// defineNumber defines the syntax of type T in s: a number x with 0 <= x < limit. rangeText
+// and example describe this range in errors.
 func defineNumber[T ~float64](s config.Scalars, rangeText, example string, limit float64) {
 	config.Define(s, "a number such as "+example, func(text string) (T, error) {
 		f, err := strconv.ParseFloat(text, 64)

@@ -13,7 +13,7 @@ import (
 	"github.com/kernbench/kernbench/numeric"
 )
 
-// Inputs returns the buffers that are initialized before each round.
+// Inputs returns the buffers that have initial values. They are set before each round.
 func (pl *Plan) Inputs() (list []*Buffer) {
 	for _, b := range pl.Buffers {
 		if pl.scenario.buffers[b.index].init.exists() {
@@ -23,13 +23,14 @@ func (pl *Plan) Inputs() (list []*Buffer) {
 	return list
 }
 
-// Input computes the values of a buffer at a rank before a round.
+// Input computes the initial values of buffer b at a rank before a round, as elements of
+// the buffer's dtype.
 func (pl *Plan) Input(b *Buffer, rank, round int) ([]byte, error) {
 	return pl.computeValues(pl.scenario.buffers[b.index].init, b, rank, round)
 }
 
-// ValueBytes estimates the memory in bytes that computing the input or golden values of a
-// buffer takes. Go functions compute the values as float64 first.
+// ValueBytes estimates how much memory, in bytes, computing the initial or golden values of
+// buffer b takes. Go functions compute the values as float64 first, which takes more.
 func (pl *Plan) ValueBytes(b *Buffer) uint64 {
 	filled := pl.scenario.buffers[b.index].init.fill != nil
 	for _, o := range pl.Outputs {
@@ -41,7 +42,8 @@ func (pl *Plan) ValueBytes(b *Buffer) uint64 {
 	return uint64(b.Bytes())
 }
 
-// Golden computes the golden values of an output at a rank after a round.
+// Golden computes the golden values of output o at a rank after a round, as elements of the
+// buffer's dtype.
 func (pl *Plan) Golden(o *Output, rank, round int) ([]byte, error) {
 	return pl.computeValues(pl.scenario.outputs[o.index], o.Buffer, rank, round)
 }
@@ -49,7 +51,8 @@ func (pl *Plan) Golden(o *Output, rank, round int) ([]byte, error) {
 // cancelInterval is the number of elements between checks whether the context has ended.
 const cancelInterval = 1 << 14
 
-// computeValues computes all elements of a buffer.
+// computeValues computes all elements of buffer b at a rank in a round. s is the expression
+// or the Go function that defines the values.
 func (pl *Plan) computeValues(s source, b *Buffer, rank, round int) ([]byte, error) {
 	out := make([]byte, b.Bytes())
 	if s.fill == nil && !slices.Contains(s.expr.uses, slotI) { // all elements are equal
@@ -82,7 +85,8 @@ func (pl *Plan) computeValues(s source, b *Buffer, rank, round int) ([]byte, err
 	return out, nil
 }
 
-// evaluate computes the elements from <= i < to and stores them from the start of out.
+// evaluate computes expression x for the elements i of buffer b with from <= i < to. It
+// stores them at the start of out.
 func (pl *Plan) evaluate(x *expr, b *Buffer, rank, round int, out []byte, from, to int) error {
 	values := pl.valuesAt(rank, round)
 	for i := from; i < to; i++ {
@@ -107,7 +111,8 @@ func (pl *Plan) evaluate(x *expr, b *Buffer, rank, round int, out []byte, from, 
 	return nil
 }
 
-// store writes a number to element i of out. The error says that the dtype cannot hold it.
+// store writes number v to element i of out, which has dtype d. It returns an error if the
+// dtype cannot hold the number.
 func store(d numeric.DType, out []byte, i int, v number) error {
 	if d.IsFloat() {
 		numeric.Set(d, out, i, v.float())
@@ -134,8 +139,9 @@ func store(d numeric.DType, out []byte, i int, v number) error {
 // before a run.
 const triedElements = 1024
 
-// checkValues computes some elements of each input and output, to find values that cannot
-// be computed before anything runs. It refuses several rounds with the same inputs.
+// checkValues computes some elements of each input and each output before a run. It records
+// a mistake for values that cannot be computed. It also records a mistake if the run has
+// several rounds and all have the same inputs.
 func (pl *Plan) checkValues(p *problems) {
 	s := pl.scenario
 	for i, b := range pl.Buffers {
@@ -149,9 +155,9 @@ func (pl *Plan) checkValues(p *problems) {
 	}
 }
 
-// tryValues computes the first and the last triedElements elements of a buffer, up to the
-// first mistake, at every rank that has the buffer, in the first and the last round. It
-// calls a Go function at one rank in one round only.
+// tryValues computes the first and the last triedElements elements of buffer b and records
+// the first mistake. It tries every rank for which on returns true, in the first and the
+// last round. If s is a Go function, it tries only one rank and one round.
 func (pl *Plan) tryValues(p *problems, s source, b *Buffer, on func(rank int) bool) {
 	if !s.exists() {
 		return
@@ -179,7 +185,8 @@ func (pl *Plan) tryValues(p *problems, s source, b *Buffer, on func(rank int) bo
 	}
 }
 
-// inputsChange reports whether some input differs between the first and the second round.
+// inputsChange reports whether the values of an input differ between the first and the
+// second round.
 func (pl *Plan) inputsChange() bool {
 	for _, b := range pl.Inputs() {
 		for rank := range pl.Ranks {
@@ -210,8 +217,8 @@ type Env struct {
 	params map[string]Param
 }
 
-// Int returns the value of a parameter that is a whole number. If the file has no such
-// parameter, Int ends the function by a panic and the file is refused.
+// Int returns the value of a parameter, which must be a whole number. If the file has no
+// such parameter, Int panics, which ends the Fill and refuses the file.
 func (e Env) Int(param string) int {
 	s, ok := e.params[param]
 	if !ok || s.Words != nil || s.number.fraction {
@@ -223,8 +230,9 @@ func (e Env) Int(param string) int {
 // missingParam is the name of a parameter that a function needs and the file does not have.
 type missingParam string
 
-// call runs the function until it returns or ctx ends. The function cannot observe ctx: if
-// ctx ends first, the function continues in its goroutine and its result is ignored.
+// call runs f and waits until it returns or ctx ends. f cannot observe ctx: if ctx ends
+// first, f continues in its goroutine and its result is ignored. name is the name of f in
+// errors.
 func (f Fill) call(ctx context.Context, name string, e Env, out []float64) error {
 	done := make(chan error, 1)
 	go func() {

@@ -40,7 +40,8 @@ func main() {
 // usageError is the error of an invalid flag.
 type usageError struct{ error }
 
-// splitKnown splits the comma-separated words of a flag. An unknown word is an error.
+// splitKnown splits words, the comma-separated value of a flag. It returns an error if one
+// of them is not in known.
 func splitKnown(flag, words string, known []string) ([]string, error) {
 	list := strings.Split(words, ",")
 	for _, word := range list {
@@ -65,6 +66,8 @@ var sizes = []struct{ bytes, iterations int }{
 	{4 << 10, 1000}, {64 << 10, 500}, {1 << 20, 100}, {16 << 20, 12}, {64 << 20, 5},
 }
 
+// run parses the flags, measures all requested collectives and prints a table for each
+// collective and dtype.
 func run(ctx context.Context) error {
 	ranks := flag.Int("ranks", 2, "processes")
 	alternations := flag.Int("alternations", 10, "how often both are measured")
@@ -130,6 +133,8 @@ type round struct {
 // The two variants of MPI: with default settings, and with a malloc that keeps its memory.
 const plain, tuned = 0, 1
 
+// cases returns three cases for each size: the collective with private buffers, the
+// collective with buffers in a window, and a memcpy.
 func (t *table) cases() (list []Case) {
 	for _, s := range sizes {
 		private := Case{Collective: t.collective, DType: t.dtype, Bytes: s.bytes, Iterations: s.iterations}
@@ -140,6 +145,8 @@ func (t *table) cases() (list []Case) {
 	return list
 }
 
+// measure adds a round to the table: it measures all cases with package coll and, unless
+// mpiProgram is nil, with both variants of MPI.
 func (t *table) measure(ctx context.Context, mpiProgram *mpi) error {
 	r := round{ours: map[Case]measurement{}}
 	list, err := measureProcesses(ctx, t.ranks, t.cases())
@@ -161,7 +168,7 @@ func (t *table) measure(ctx context.Context, mpiProgram *mpi) error {
 	return nil
 }
 
-// median returns the median of a value of each round.
+// median returns the median over the rounds of what value returns for each round.
 func (t *table) median(value func(round) float64) float64 {
 	var list []float64
 	for _, r := range t.rounds {
@@ -170,7 +177,8 @@ func (t *table) median(value func(round) float64) float64 {
 	return median(list)
 }
 
-// print prints times in microseconds, and how many times as fast as MPI they are.
+// print prints a row for each size: the median times in microseconds, and how many times as
+// fast as MPI the collective is.
 func (t *table) print() {
 	fmt.Printf("\n# %s of %s, %d ranks, medians of %d alternations; times in us\n", t.collective, t.dtype, t.ranks, len(t.rounds))
 	fmt.Printf("%10s %10s %10s %10s %10s %10s | %8s %8s %8s %8s\n", "bytes", "private", "window", "mpi", "mpi tuned", "memcpy",
@@ -190,7 +198,8 @@ func (t *table) print() {
 	}
 }
 
-// printRanks prints the times of package coll in microseconds, as each rank measured them.
+// printRanks prints the median times of package coll in microseconds for each rank, as that
+// rank measured them.
 func (t *table) printRanks() {
 	fmt.Printf("\n# %s of %s by rank; times in us\n%10s %8s", t.collective, t.dtype, "bytes", "buffer")
 	for rank := range t.ranks {
@@ -213,7 +222,8 @@ func (t *table) printRanks() {
 	}
 }
 
-// ratio returns how many times as fast as a variant of MPI a case is.
+// ratio returns the time of a variant of MPI divided by the time of case k: how many times
+// as fast as MPI the case is. MPI always uses private buffers.
 func (t *table) ratio(k Case, variant int) float64 {
 	private := k
 	private.Window = false
@@ -227,7 +237,7 @@ var minRatio = map[bool]map[int]float64{
 	true:  {64 << 10: 2.5, 16 << 20: 5, 64 << 20: 5},
 }
 
-// check returns an error for each case that is slower than minRatio requires.
+// check returns an error for each case whose ratio is smaller than minRatio requires.
 func (t *table) check() (tooSlow []error) {
 	for _, k := range t.cases() {
 		if k.Collective == memcpy {

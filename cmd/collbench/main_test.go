@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestSplitKnown checks the words of a flag, and the error for an unknown word, which lists
-// the known ones.
+// TestSplitKnown checks that splitKnown splits the words of a flag. For an unknown word,
+// the error must list the known words.
 func TestSplitKnown(t *testing.T) {
 	if got, err := splitKnown("collectives", "broadcast,all_reduce", allCollectives); err != nil || !slices.Equal(got, []string{"broadcast", "all_reduce"}) {
 		t.Errorf("got %v, %v", got, err)

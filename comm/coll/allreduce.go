@@ -2,10 +2,11 @@ package coll
 
 import "github.com/kernbench/kernbench/numeric"
 
-// reduceAll runs all_reduce, and reduce, whose result only the root takes. Small data is
-// combined by every rank that wants the result. Of large data each rank combines a part,
-// and the other ranks copy the result of that part. If all buffers are resident, nothing is
-// staged: each rank combines its part of all buffers and writes it to all destinations.
+// reduceAll runs an all_reduce or a reduce; in a reduce only the root takes the result. If
+// the data is small, every rank that takes the result combines all of it. If the data is
+// large, each rank combines one part, and the other ranks copy the result of that part. If
+// all buffers are resident, nothing is staged: each rank combines its part of all sources
+// and writes the result to all destinations.
 func (g *Group) reduceAll(c *call) error {
 	c.onePhase = g.n == 1 || c.algorithm == DirectOnePhase || c.algorithm == Auto && Pick(g.n, c.bytes()) == DirectOnePhase
 	chunk := g.slot
@@ -69,8 +70,9 @@ func (g *Group) reduceAll(c *call) error {
 }
 
 // Pick returns the algorithm that Auto uses for an all_reduce or a reduce of private
-// buffers. Up to 64 KiB / ranks it is DirectOnePhase, which takes one exchange of signals
-// instead of two.
+// buffers of the given size. Up to 64 KiB divided by the number of ranks it is
+// DirectOnePhase, which exchanges signals once. For larger buffers it is Direct, which
+// exchanges signals twice.
 func Pick(ranks, bytes int) Algorithm {
 	if bytes <= (64<<10)/ranks {
 		return DirectOnePhase
@@ -78,12 +80,13 @@ func Pick(ranks, bytes int) Algorithm {
 	return Direct
 }
 
-// resident reports whether the buffers of a rank are in windows. In a reduce only the root
-// has a destination.
+// resident reports whether src and dst of a rank are in windows. In a reduce only the root
+// has a dst.
 func (g *Group) resident(c *call, rank int) bool {
 	return c.srcPlaces[rank].window != 0 && (c.dstPlaces[rank].window != 0 || c.kind == KindReduce && rank != c.root)
 }
 
+// allResident reports whether the buffers of all ranks are in windows and are not empty.
 func (g *Group) allResident(c *call) bool {
 	for rank := range g.n {
 		if !g.resident(c, rank) {
@@ -93,12 +96,14 @@ func (g *Group) allResident(c *call) bool {
 	return c.count > 0
 }
 
+// raiseAll sets this rank's signal of the given kind to the value step, at all other ranks.
 func (g *Group) raiseAll(c *call, phase string, kind int, step int64) error {
 	return g.forEachPeer(func(peer int) error { return g.raise(c, phase, kind, peer, step) })
 }
 
-// stageChunk stages a chunk, without the data that only this rank combines: its own part in
-// Direct, and the whole chunk if no other rank wants the result.
+// stageChunk stages the chunk of this rank's src that begins at byte from, for the given
+// step. It leaves out the data that no other rank reads: in Direct the part that this rank
+// combines itself, and the whole chunk if only this rank takes the result.
 func (g *Group) stageChunk(c *call, step int64, from int) error {
 	if err := g.awaitFreeSlot(c, step); err != nil {
 		return err
@@ -117,7 +122,8 @@ func (g *Group) stageChunk(c *call, step int64, from int) error {
 	return nil
 }
 
-// part returns the begin and end of a rank's part of n bytes. Parts begin at cache lines.
+// part returns where the part of a rank begins and ends when n bytes are divided among all
+// ranks. Parts begin at cache lines.
 func part(n, rank, ranks int) (lo, hi int) {
 	cut := func(i int) int { return min(n, (n/ranks*i+n%ranks*i/ranks+63)/64*64) }
 	if rank == ranks-1 {
@@ -126,8 +132,9 @@ func part(n, rank, ranks int) (lo, hi int) {
 	return cut(rank), cut(rank + 1)
 }
 
-// awaitStaged waits until all ranks have staged step s of the call. Ranks with private
-// buffers have staged the first step when they enter.
+// awaitStaged waits until all ranks have staged their data for step s of the call, counted
+// from 0. base is the number of the last step before the call. Ranks with private buffers
+// have staged the data of step 0 when they enter the call.
 func (g *Group) awaitStaged(c *call, base, s int64) error {
 	return g.forEachPeer(func(peer int) error {
 		if s == 0 && !g.resident(c, peer) {
@@ -137,11 +144,13 @@ func (g *Group) awaitStaged(c *call, base, s int64) error {
 	})
 }
 
-// wantsResult reports whether this rank takes the result.
+// wantsResult reports whether this rank takes the result of the all_reduce or reduce c. In
+// a reduce only the root does.
 func (g *Group) wantsResult(c *call) bool { return c.kind == KindAllReduce || g.rank == c.root }
 
-// combineParts combines this rank's part of a chunk for all ranks, and copies the results
-// of the other parts.
+// combineParts combines this rank's part of a chunk and offers the result to the other
+// ranks. Then it copies the results of the parts that other ranks combine. The chunk has n
+// bytes and begins at byte from.
 func (g *Group) combineParts(c *call, step int64, from, n int) error {
 	lo, hi := part(n, g.rank, g.n)
 	result := g.window.Local()[g.resultAt(step)+lo : g.resultAt(step)+hi]
@@ -174,8 +183,9 @@ func (g *Group) combineParts(c *call, step int64, from, n int) error {
 	})
 }
 
-// reduceInWindows combines this rank's part of all buffers, and writes the result to the
-// ranks that want it.
+// reduceInWindows runs the call if all buffers are in windows: it combines this rank's part
+// of all sources and writes the result to every rank that takes it. Then it waits until the
+// other ranks have done the same.
 func (g *Group) reduceInWindows(c *call, step int64) error {
 	lo, hi := part(c.bytes(), g.rank, g.n)
 	if err := g.combineAndWrite(c, g.allSources(c, 0, lo, true), lo, hi-lo); err != nil {
@@ -187,8 +197,8 @@ func (g *Group) reduceInWindows(c *call, step int64) error {
 	return g.forEachPeer(func(peer int) error { return g.wait(c, "others write", done, peer, step) })
 }
 
-// combineAndWrite combines n bytes of the sources and writes them at offset lo of all
-// destinations.
+// combineAndWrite combines n bytes of all sources and writes the result to offset lo of the
+// dst of every rank that takes the result.
 func (g *Group) combineAndWrite(c *call, sources []source, lo, n int) error {
 	// In place, the data just read is in the caches, and stores past the caches are slower.
 	stream := c.bytes() >= streamFrom && !sameStart(c.dst, c.src)
@@ -221,7 +231,7 @@ func (g *Group) combineAndWrite(c *call, sources []source, lo, n int) error {
 	return nil
 }
 
-// destination returns the dst of a rank, which must be addressable.
+// destination returns the dst of a rank. This rank must be able to address it.
 func (g *Group) destination(c *call, rank int) []byte {
 	if rank == g.rank {
 		return c.dst
@@ -230,7 +240,7 @@ func (g *Group) destination(c *call, rank int) []byte {
 	return g.comm.Window(at.window).Peer(rank)[at.off:]
 }
 
-// write copies b to offset off of a rank's destination.
+// write copies b to offset off of the dst of a rank.
 func (g *Group) write(c *call, rank, off int, b []byte) error {
 	if rank == g.rank {
 		copy(c.dst[off:], b)

@@ -8,8 +8,8 @@ import (
 	"github.com/kernbench/kernbench/comm/commtest"
 )
 
-// BenchmarkAllReduce measures all_reduce of f32 between two ranks with private buffers and
-// with buffers in a window.
+// BenchmarkAllReduce measures an all_reduce of f32 elements between two ranks, with private
+// buffers and with buffers in a window.
 func BenchmarkAllReduce(b *testing.B) {
 	for _, resident := range []bool{false, true} {
 		for _, bytes := range []int{4 << 10, 64 << 10, 1 << 20, 16 << 20} {

@@ -25,7 +25,7 @@ const (
 
 var kindNames = [...]string{"all_reduce", "reduce", "broadcast", "all_gather", "reduce_scatter", "all_to_all", "gather", "scatter"}
 
-// String returns the name, such as "all_reduce".
+// String returns the name of the collective, such as "all_reduce".
 func (k Kind) String() string { return printable.Name("Kind", k, kindNames[:]) }
 
 // Rooted reports whether the collective has a root: one rank that provides or gets all the
@@ -34,7 +34,7 @@ func (k Kind) Rooted() bool {
 	return k == KindReduce || k == KindBroadcast || k == KindGather || k == KindScatter
 }
 
-// Reduces reports whether the collective combines elements.
+// Reduces reports whether the collective combines elements of different ranks with an [Op].
 func (k Kind) Reduces() bool { return k == KindAllReduce || k == KindReduce || k == KindReduceScatter }
 
 // call is one call of a collective by this rank.
@@ -48,11 +48,12 @@ type call struct {
 	dst, src  []byte
 	onePhase  bool // every rank that wants the result of all_reduce or reduce combines all data
 
-	srcPlaces []place // src of each rank; of a peer, known once it has entered the call
-	dstPlaces []place // dst of each rank, likewise
+	srcPlaces []place // place of the src of each rank; that of a peer is set when the peer has entered the call
+	dstPlaces []place // place of the dst of each rank, set at the same time
 }
 
-// bytes returns the size of a part.
+// bytes returns the size in bytes of each rank's part, or of the whole buffer if it has no
+// parts.
 func (c *call) bytes() int { return c.count * c.dtype.Size() }
 
 // place is the position of a buffer in a window. The zero value means private memory.
@@ -61,8 +62,9 @@ type place struct {
 	off    int64
 }
 
-// makeNote encodes the call for the other ranks: first the arguments that must be equal at
-// all ranks, which decodeNote decodes, then the places of this rank's buffers.
+// makeNote encodes the call in a note for the other ranks, and sets the places of this
+// rank's buffers. First in the note are the arguments that must be equal at all ranks;
+// decodeNote decodes these. The places of this rank's buffers follow.
 func (g *Group) makeNote(c *call) comm.Note {
 	n := comm.Note{uint64(c.kind) | uint64(c.dtype)<<8 | uint64(c.op)<<16 | uint64(c.algorithm)<<24 | uint64(c.root)<<32, uint64(c.count)}
 	src, dst := g.findPlace(c.src), g.findPlace(c.dst)
@@ -71,6 +73,8 @@ func (g *Group) makeNote(c *call) comm.Note {
 	return n
 }
 
+// findPlace returns the position of buffer b in a window of the communicator, or the zero
+// place if b is private memory.
 func (g *Group) findPlace(b []byte) place {
 	if w, off := g.comm.Find(b); w != nil {
 		return place{w.ID(), off}
@@ -78,7 +82,8 @@ func (g *Group) findPlace(b []byte) place {
 	return place{}
 }
 
-// locateBuffers takes the places of a peer's buffers from its note.
+// locateBuffers sets srcPlaces and dstPlaces of the call for a peer, from the peer's note
+// theirs. It returns an error if this rank has closed the window of one of these buffers.
 func (g *Group) locateBuffers(c *call, peer int, theirs *comm.Note) error {
 	c.srcPlaces[peer] = place{int(theirs[2]), int64(theirs[3])}
 	c.dstPlaces[peer] = place{int(theirs[4]), int64(theirs[5])}
@@ -90,7 +95,8 @@ func (g *Group) locateBuffers(c *call, peer int, theirs *comm.Note) error {
 	return nil
 }
 
-// compareNotes returns an error if the arguments in a peer's note differ from this rank's.
+// compareNotes returns an error if the arguments in theirs, the note of a peer, differ from
+// the arguments in this rank's note.
 func (g *Group) compareNotes(peer int, theirs *comm.Note) error {
 	if g.ownNote[0] == theirs[0] && g.ownNote[1] == theirs[1] {
 		return nil
@@ -111,7 +117,8 @@ func (g *Group) compareNotes(peer int, theirs *comm.Note) error {
 		comm.ErrMismatch, fields[first].what, fields[first].mine, ranks[g.rank], fields[first].its, ranks[peer]))
 }
 
-// decodeNote returns the arguments of a call from its note.
+// decodeNote returns a call with the arguments that n encodes. It leaves out the places of
+// the buffers.
 func decodeNote(n *comm.Note) call {
 	return call{kind: Kind(n[0]), dtype: numeric.DType(n[0] >> 8), op: Op(n[0] >> 16), algorithm: Algorithm(n[0] >> 24), root: int(n[0] >> 32), count: int(n[1])}
 }
@@ -133,8 +140,8 @@ var opNames = [...]string{"sum", "prod", "min", "max", "avg"}
 
 func (o Op) String() string { return printable.Name("Op", o, opNames[:]) }
 
-// numeric returns the operation that combines two operands. Avg adds; combine divides the
-// sum at the end.
+// numeric returns the operation of package numeric that combines two operands. For Avg it
+// is an addition; the method combine divides the sum at the end.
 func (o Op) numeric() numeric.Op {
 	return [...]numeric.Op{numeric.Add, numeric.Mul, numeric.Minimum, numeric.Maximum, numeric.Add}[o]
 }

@@ -34,8 +34,8 @@ func bytesOf[T Element](x []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(&x[0])), len(x)*int(unsafe.Sizeof(x[0])))
 }
 
-// Slice returns n elements of this rank's part of a window, from byte offset off on, which
-// must be a multiple of the element size. Collectives need not stage such a slice.
+// Slice returns n elements of this rank's part of window w. They begin at byte offset off,
+// which must be a multiple of the element size. Collectives need not stage such a slice.
 func Slice[T Element](w *comm.Window, off int64, n int) ([]T, error) {
 	var x T
 	size := int64(unsafe.Sizeof(x))
@@ -53,53 +53,54 @@ func Slice[T Element](w *comm.Window, off int64, n int) ([]T, error) {
 	return unsafe.Slice((*T)(unsafe.Pointer(&local[off])), n), nil
 }
 
-// AllReduce combines the src of all ranks, element by element, into the dst of each rank.
-// dst and src may be the same.
+// AllReduce combines the src of all ranks, element by element, and stores the result in the
+// dst of each rank. dst and src may be the same slice.
 func AllReduce[T Element](g *Group, dst, src []T, op Op) error {
 	return g.Do(KindAllReduce, dtypeOf[T](), op, 0, bytesOf(dst), bytesOf(src))
 }
 
-// Reduce combines the src of all ranks, element by element, into the dst of the root. At
-// other ranks dst is not used.
+// Reduce combines the src of all ranks, element by element, and stores the result in the
+// dst of the root. At other ranks dst is not used.
 func Reduce[T Element](g *Group, dst, src []T, op Op, root int) error {
 	return g.Do(KindReduce, dtypeOf[T](), op, root, bytesOf(dst), bytesOf(src))
 }
 
-// Broadcast copies the data of the root to the data of all other ranks.
+// Broadcast copies the root's slice data into the slice data of every other rank.
 func Broadcast[T Element](g *Group, data []T, root int) error {
 	return g.Do(KindBroadcast, dtypeOf[T](), Sum, root, bytesOf(data), bytesOf(data))
 }
 
-// AllGather concatenates the src of all ranks, in the order of ranks, in the dst of each
-// rank. src may be the rank's own part of dst.
+// AllGather concatenates the src of all ranks, in the order of ranks, and stores the result
+// in the dst of each rank. src may be this rank's part of dst.
 func AllGather[T Element](g *Group, dst, src []T) error {
 	return g.Do(KindAllGather, dtypeOf[T](), Sum, 0, bytesOf(dst), bytesOf(src))
 }
 
-// ReduceScatter combines part r of the src of all ranks into the dst of rank r. dst may
-// be the rank's own part of src.
+// ReduceScatter divides the src of each rank into one part per rank. It combines part r of
+// the src of all ranks into the dst of rank r. dst may be this rank's part of src.
 func ReduceScatter[T Element](g *Group, dst, src []T, op Op) error {
 	return g.Do(KindReduceScatter, dtypeOf[T](), op, 0, bytesOf(dst), bytesOf(src))
 }
 
-// AllToAll copies part d of the src of rank s to part s of the dst of rank d.
+// AllToAll divides src and dst of each rank into one part per rank. It copies part d of the
+// src of rank s to part s of the dst of rank d.
 func AllToAll[T Element](g *Group, dst, src []T) error {
 	return g.Do(KindAllToAll, dtypeOf[T](), Sum, 0, bytesOf(dst), bytesOf(src))
 }
 
-// Gather concatenates the src of all ranks, in the order of ranks, in the dst of the root.
-// At other ranks dst is not used.
+// Gather concatenates the src of all ranks, in the order of ranks, and stores the result in
+// the dst of the root. At other ranks dst is not used.
 func Gather[T Element](g *Group, dst, src []T, root int) error {
 	return g.Do(KindGather, dtypeOf[T](), Sum, root, bytesOf(dst), bytesOf(src))
 }
 
-// Scatter copies part r of the src of the root to the dst of rank r. At other ranks src is
-// not used.
+// Scatter divides the src of the root into one part per rank and copies part r to the dst
+// of rank r. At other ranks src is not used.
 func Scatter[T Element](g *Group, dst, src []T, root int) error {
 	return g.Do(KindScatter, dtypeOf[T](), Sum, root, bytesOf(dst), bytesOf(src))
 }
 
-// Barrier waits until all ranks have called it.
+// Barrier waits until all ranks of the group have called it.
 func (g *Group) Barrier() error {
 	if err := g.comm.Barrier(); err != nil {
 		return err
@@ -107,8 +108,9 @@ func (g *Group) Barrier() error {
 	return g.awaitPreviousCall("barrier")
 }
 
-// Do runs a collective on the bytes of elements. The functions above call it for slices of
-// a type. It ignores op and root if the collective has none.
+// Do runs the collective kind on buffers that hold elements of dtype d. AllReduce and the
+// other functions for typed slices call it. Do ignores op and root if the collective does
+// not use them.
 func (g *Group) Do(kind Kind, d numeric.DType, op Op, root int, dst, src []byte) error {
 	c := call{kind: kind, dtype: d, dst: dst, src: src, srcPlaces: g.call.srcPlaces, dstPlaces: g.call.dstPlaces}
 	if kind.Reduces() {
@@ -136,7 +138,8 @@ func (g *Group) Do(kind Kind, d numeric.DType, op Op, root int, dst, src []byte)
 	return g.pull(&g.call)
 }
 
-// checkBuffers checks the arguments of the call and sets its count from the buffers.
+// checkBuffers returns an error if the arguments of the call are invalid. It sets the count
+// of the call from the sizes of the buffers.
 func (g *Group) checkBuffers(c *call) error {
 	switch {
 	case c.kind > KindScatter:
@@ -182,8 +185,8 @@ func (g *Group) checkBuffers(c *call) error {
 	return c.checkOverlap(g.rank)
 }
 
-// checkOverlap returns an error if dst and src overlap such that the collective would read
-// data that it has overwritten.
+// checkOverlap returns an error if dst and src overlap such that the collective would
+// overwrite data before reading it.
 func (c *call) checkOverlap(rank int) error {
 	if len(c.dst) == 0 || len(c.src) == 0 {
 		return nil

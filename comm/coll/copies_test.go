@@ -15,6 +15,8 @@ type buffers struct {
 	wide, into []int32 // a part for each rank
 }
 
+// newBuffers allocates buffers with parts of count elements: in a window if resident is
+// set, otherwise in private memory.
 func newBuffers(g *coll.Group, count int, resident bool) (b buffers, err error) {
 	n := g.Comm().Size()
 	if !resident {
@@ -46,8 +48,8 @@ var collectives = []struct {
 	{coll.KindScatter, func(g *coll.Group, b *buffers) error { return coll.Scatter(g, b.y, b.wide, 1) }},
 }
 
-// TestCopied checks the number of bytes that are staged: none of buffers in windows, and of
-// private buffers those that other ranks take.
+// TestCopied checks how many bytes each collective stages. For buffers in windows it must
+// stage nothing. For private buffers it must stage only the bytes that other ranks read.
 func TestCopied(t *testing.T) {
 	const (
 		n     = 3
@@ -129,8 +131,8 @@ func TestNoAllocation(t *testing.T) {
 	}
 }
 
-// mallocsInCalls returns the number of allocations of all ranks together during the given
-// number of calls.
+// mallocsInCalls makes the given number of calls of collectives and returns the number of
+// allocations meanwhile, of all ranks together.
 func mallocsInCalls(g *coll.Group, b *buffers, calls int) (int64, error) {
 	for _, c := range collectives { // the first call of each may allocate
 		if err := c.call(g, b); err != nil {
@@ -156,8 +158,8 @@ func mallocsInCalls(g *coll.Group, b *buffers, calls int) (int64, error) {
 	return sum[0], err
 }
 
-// countMallocs returns the number of allocations so far. It reads the number between two
-// barriers, while no rank allocates.
+// countMallocs returns the number of allocations of this process so far. It reads the
+// number between two barriers, while no rank allocates.
 func countMallocs(g *coll.Group, m *runtime.MemStats) (uint64, error) {
 	if err := g.Barrier(); err != nil {
 		return 0, err

@@ -16,7 +16,7 @@ type source struct {
 	off    int // offset of the data in the window
 }
 
-// skip returns the source without its first off bytes.
+// skip returns source s without its first off bytes.
 func (s source) skip(off int) source {
 	s.off += off
 	if s.window == nil {
@@ -25,8 +25,8 @@ func (s source) skip(off int) source {
 	return s
 }
 
-// allSources returns the data of all ranks in a step, by rank. The next call reuses the
-// list.
+// allSources returns the sources of all ranks in a step, indexed by rank. The parameters
+// are those of source. The next call reuses the returned slice.
 func (g *Group) allSources(c *call, slotAt, bufferAt int, inPlace bool) []source {
 	g.sources = g.sources[:0]
 	for peer := range g.n {
@@ -35,8 +35,10 @@ func (g *Group) allSources(c *call, slotAt, bufferAt int, inPlace bool) []source
 	return g.sources
 }
 
-// source returns the data of a peer in a step: at bufferAt of its buffer if inPlace is set
-// and the buffer is in a window, otherwise at slotAt of the group's window.
+// source returns where this rank reads the data of a peer in a step. If inPlace is set and
+// the peer's src is in a window, that is offset bufferAt of src. Otherwise it is offset
+// slotAt of the group's window, where the peer has staged the data. This rank's own data is
+// always offset bufferAt of its src.
 func (g *Group) source(c *call, peer int, slotAt, bufferAt int, inPlace bool) source {
 	if peer == g.rank {
 		return source{own: c.src[bufferAt:]}
@@ -47,8 +49,8 @@ func (g *Group) source(c *call, peer int, slotAt, bufferAt int, inPlace bool) so
 	return source{window: g.window, off: slotAt}
 }
 
-// read returns n bytes of a peer's source from off on. If they cannot be addressed, it
-// copies them to one of the two scratch buffers.
+// read returns n bytes of source s of a peer, beginning at offset off. If this rank cannot
+// address the bytes, read copies them to the scratch buffer with the index scratch, 0 or 1.
 func (g *Group) read(s source, peer, off, n, scratch int) ([]byte, error) {
 	if s.window == nil {
 		return s.own[off : off+n], nil
@@ -63,7 +65,7 @@ func (g *Group) read(s source, peer, off, n, scratch int) ([]byte, error) {
 	return b, s.window.Get(peer, int64(s.off+off), b)
 }
 
-// fetch copies the data of a peer to dst.
+// fetch fills dst with the data of source s of a peer.
 func (g *Group) fetch(c *call, dst []byte, s source, peer int) error {
 	if s.window == nil {
 		if !sameStart(dst, s.own) {
@@ -86,8 +88,8 @@ func (g *Group) fetch(c *call, dst []byte, s source, peer int) error {
 // sameStart reports whether two buffers begin at the same address.
 func sameStart(a, b []byte) bool { return len(a) > 0 && len(b) > 0 && &a[0] == &b[0] }
 
-// stage copies private data to offset at of the group's window, where other ranks can read
-// it. It does nothing if there are no other ranks.
+// stage copies src to offset at of this rank's part of the group's window, where other
+// ranks can read it. It does nothing if the group has only one rank.
 func (g *Group) stage(at int, src []byte) {
 	if g.n == 1 {
 		return
@@ -95,8 +97,9 @@ func (g *Group) stage(at int, src []byte) {
 	g.copied += int64(copy(g.window.Local()[at:], src))
 }
 
-// combine reduces n bytes of the sources of all ranks, in the order of ranks, and writes
-// the result to one or two destinations. With stream, the stores bypass the caches.
+// combine combines n bytes of the sources of all ranks, in the order of ranks, and writes
+// the result to each dst. There are one or two dst. If stream is set, the stores bypass the
+// caches.
 func (g *Group) combine(c *call, sources []source, n int, stream bool, dst ...[]byte) error {
 	if g.n == 2 && c.op != Avg {
 		x, err := g.read(sources[0], 0, 0, n, 0)
@@ -138,7 +141,8 @@ func (g *Group) combine(c *call, sources []source, n int, stream bool, dst ...[]
 	return nil
 }
 
-// divisors returns n bytes of elements that are each the number of ranks.
+// divisors returns n bytes of elements of dtype d that all have the value of the number of
+// ranks.
 func (g *Group) divisors(d numeric.DType, n int) []byte {
 	if g.divisorType != d || len(g.divisor) < n {
 		g.divisorType, g.divisor = d, make([]byte, block)

@@ -10,8 +10,8 @@ import (
 	"github.com/kernbench/kernbench/comm/commtest"
 )
 
-// TestDomains checks the results of two groups whose domains share rank 1, which calls the
-// collectives of both in random order.
+// TestDomains checks the results of collectives in two groups. Only rank 1 is in the
+// domains of both groups; it calls the collectives of both in a random order.
 func TestDomains(t *testing.T) {
 	const jobs = 40
 	domains := [2][]int{{1, 0}, {1, 2}}
@@ -61,7 +61,8 @@ func TestDomains(t *testing.T) {
 	}
 }
 
-// TestDomainMismatch checks that errors of a domain name ranks in the world.
+// TestDomainMismatch checks that the error of ranks that disagree in a domain names their
+// ranks in the world.
 func TestDomainMismatch(t *testing.T) {
 	errs := runWorld("inproc", 3, func(c *comm.Comm) error {
 		if c.Rank() == 1 {

@@ -11,8 +11,9 @@ import (
 	"github.com/kernbench/kernbench/comm/coll"
 )
 
-// TestFailure checks the errors when a rank aborts or closes in the middle of a program:
-// they name the rank itself, a peer and the phase, and no rank waits for long.
+// TestFailure lets rank 1 abort or close in the middle of a program. It checks that every
+// other rank gets an error without waiting for long. The error must name the rank that gets
+// it, a peer and the phase of the collective.
 func TestFailure(t *testing.T) {
 	const n, bad = 3, 1
 	for _, backend := range backends {
@@ -53,7 +54,8 @@ func TestFailure(t *testing.T) {
 	}
 }
 
-// checkFailure checks the error of a rank whose peer has aborted or closed.
+// checkFailure checks err, the error of a rank whose peer has failed. failure is "abort" or
+// "close".
 func checkFailure(t *testing.T, rank int, err error, failure string) {
 	t.Helper()
 	var e *comm.Error

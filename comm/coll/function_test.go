@@ -9,7 +9,7 @@ import (
 	"github.com/kernbench/kernbench/comm/commtest"
 )
 
-// TestFunctions checks the results of each function for a few numbers and each dtype.
+// TestFunctions runs checkFunctions for each dtype.
 func TestFunctions(t *testing.T) {
 	t.Run("f32", checkFunctions(func(x float64) float32 { return float32(x) }))
 	t.Run("f64", checkFunctions(func(x float64) float64 { return x }))
@@ -22,8 +22,8 @@ func TestFunctions(t *testing.T) {
 	t.Run("bf16", checkFunctions(func(x float64) coll.BF16 { return bfloats[x] }))
 }
 
-// checkFunctions returns a test of all functions between two ranks: rank 0 has 1, 2, 4, 7
-// and rank 1 has 5, 7, 10, -1.
+// checkFunctions returns a test of the results of all functions between two ranks. Rank 0
+// has the elements 1, 2, 4, 7 and rank 1 has 5, 7, 10, -1.
 func checkFunctions[T coll.Element](convert func(float64) T) func(t *testing.T) {
 	list := func(values ...float64) (x []T) {
 		for _, v := range values {
@@ -93,8 +93,8 @@ func TestAverageOfIntegers(t *testing.T) {
 	}))
 }
 
-// TestLarge checks collectives of data so large that stores bypass the caches, with slots
-// of the default size.
+// TestLarge checks the results of collectives whose buffers are so large that stores bypass
+// the caches. Slots have the default size.
 func TestLarge(t *testing.T) {
 	const count = 1<<20 + 17 // more than 4 MiB
 	golden := func(rank, i int) int32 { return int32(i*7 + rank) }

@@ -57,7 +57,7 @@ type slotUse struct {
 // block is the number of bytes that are combined at a time. They stay in the nearest cache.
 const block = 16 << 10
 
-// New creates a group of the ranks of a communicator. All ranks call it with the same
+// New creates a group of all ranks of communicator c. All ranks call it with the same
 // options.
 func New(c *comm.Comm, o Options) (*Group, error) {
 	if c == nil {
@@ -85,16 +85,16 @@ func New(c *comm.Comm, o Options) (*Group, error) {
 // the step.
 const slots = 4
 
-// defaultSlot returns the default bytes of a slot.
+// defaultSlot returns the default size of a slot in bytes.
 func defaultSlot(ranks int) int { return max(64<<10, (2<<20)/ranks) }
 
-// GroupBytes returns the bytes of memory that a group with default options takes at each
+// GroupBytes returns the memory in bytes that a group with default options takes at each
 // rank.
 func GroupBytes(ranks int) uint64 {
 	return uint64(comm.WindowBytes(int64(slots*defaultSlot(ranks)), signalKinds*ranks) + 2*block)
 }
 
-// Close closes the window of the group at this rank.
+// Close closes the group at this rank, which closes the group's window.
 func (g *Group) Close() error { return g.window.Close() }
 
 // Comm returns the communicator of the group.
@@ -110,15 +110,19 @@ const (
 	signalKinds        // number of kinds
 )
 
+// signal returns the index of the signal of the given kind that a peer raises at this rank.
 func (g *Group) signal(kind, peer int) int { return kind*g.n + peer }
 
-// stagedAt and resultAt return the offsets in the window of the slots that a step uses.
+// stagedAt returns the offset in the group's window of the slot for data that is staged in
+// a step. Slots alternate between even and odd steps.
 func (g *Group) stagedAt(step int64) int { return int(step&1) * g.slot }
 
+// resultAt returns the offset in the group's window of the slot for results of a step.
 func (g *Group) resultAt(step int64) int { return (2 + int(step&1)) * g.slot }
 
 // begin starts a call. It first waits until all ranks have entered the previous call. Then
-// no rank needs the notes of the call before that, which the notes of this call overwrite.
+// no rank still needs the notes of the call before the previous one, and the notes of this
+// call may overwrite them.
 func (g *Group) begin(c *call) error {
 	if err := g.awaitPreviousCall(c.kind.String()); err != nil {
 		return err
@@ -128,9 +132,9 @@ func (g *Group) begin(c *call) error {
 	return nil
 }
 
-// awaitPreviousCall waits until all ranks have entered the previous call. If some ranks may
-// not have compared its notes, it compares them now, so that a mismatch is found in the
-// next call at the latest.
+// awaitPreviousCall waits until all ranks have entered the previous call. If the notes of
+// that call may not have been compared at some rank, it compares them now. So a mismatch is
+// found in the next call at the latest. op is the collective that errors name.
 func (g *Group) awaitPreviousCall(op string) error {
 	return g.forEachPeer(func(peer int) error {
 		s := g.entrySignal(peer, g.calls)
@@ -142,19 +146,21 @@ func (g *Group) awaitPreviousCall(op string) error {
 	})
 }
 
-// entrySignal returns the signal that a peer raises when it enters a call.
+// entrySignal returns the signal that a peer raises when it enters the call with the given
+// number.
 func (g *Group) entrySignal(peer int, call int64) int { return g.signal(entered+int(call&1), peer) }
 
-// announceEntry sends the note of the call to all peers. Peers may then read what this rank
-// has staged.
+// announceEntry sends the note of the call to all peers. After that, peers may read the
+// data that this rank has staged for the first step.
 func (g *Group) announceEntry(c *call) error {
 	return g.forEachPeer(func(peer int) error {
 		return g.window.Raise(c.kind.String(), "entry", peer, g.entrySignal(g.rank, g.calls), g.calls, &g.ownNote)
 	})
 }
 
-// awaitEntry waits until a peer has entered the call, and compares its note. A rank calls
-// it before it waits for anything else of that peer.
+// awaitEntry waits until a peer has entered the call, compares the peer's note with this
+// rank's note, and takes the places of the peer's buffers from it. In each call a rank must
+// call awaitEntry for a peer before it waits for other signals of that peer.
 func (g *Group) awaitEntry(c *call, peer int) error {
 	s := g.entrySignal(peer, g.calls)
 	if err := g.await(c.kind.String(), "entry", peer, s, g.calls); err != nil {
@@ -167,7 +173,8 @@ func (g *Group) awaitEntry(c *call, peer int) error {
 	return g.locateBuffers(c, peer, &theirs)
 }
 
-// forEachPeer calls f for every other rank, beginning with the next one, until f fails.
+// forEachPeer calls f for every other rank, beginning with the next one. It stops when f
+// fails and returns the error.
 func (g *Group) forEachPeer(f func(peer int) error) error {
 	for i := 1; i < g.n; i++ {
 		if err := f((g.rank + i) % g.n); err != nil {
@@ -177,16 +184,19 @@ func (g *Group) forEachPeer(f func(peer int) error) error {
 	return nil
 }
 
-// raise sets this rank's signal at a peer to a step.
+// raise sets this rank's signal of the given kind at a peer to the value step.
 func (g *Group) raise(c *call, phase string, kind, peer int, step int64) error {
 	return g.window.Raise(c.kind.String(), phase, peer, g.signal(kind, g.rank), step, nil)
 }
 
-// wait waits until a peer has raised its signal to a step.
+// wait waits until the given peer has raised its signal of the given kind at this rank to
+// at least step.
 func (g *Group) wait(c *call, phase string, kind, peer int, step int64) error {
 	return g.await(c.kind.String(), phase, peer, g.signal(kind, peer), step)
 }
 
+// await waits until signal is at least v, unless the function of OnWait skips the wait.
+// Errors name op, phase and peer.
 func (g *Group) await(op, phase string, peer, signal int, v int64) error {
 	if g.onWait != nil && g.onWait(phase) {
 		return nil
@@ -194,7 +204,8 @@ func (g *Group) await(op, phase string, peer, signal int, v int64) error {
 	return g.window.Await(op, phase, peer, signal, v)
 }
 
-// awaitFreeSlot waits until no peer reads the slot of a step any longer.
+// awaitFreeSlot waits until no peer still reads the slot that step will use for staged
+// data.
 func (g *Group) awaitFreeSlot(c *call, step int64) error {
 	u := &g.slotUses[step&1]
 	for _, peer := range u.peers {

@@ -48,7 +48,8 @@ func (j *job) String() string {
 	return fmt.Sprintf("%v of %d %v, %v, root %d", j.kind, j.count, j.dtype, j.op, j.root)
 }
 
-// wide reports whether src and dst have a piece for each rank.
+// wide reports whether the src of collective k has a piece for each rank, and whether the
+// dst has.
 func wide(k coll.Kind) (src, dst bool) {
 	switch k {
 	case coll.KindAllGather, coll.KindGather:
@@ -64,7 +65,8 @@ func wide(k coll.Kind) (src, dst bool) {
 // guard is the number of bytes before and after dst that must not change.
 const guard = 16
 
-// newJob draws a job of n ranks whose buffers fit into memoryBytes at each rank.
+// newJob draws a collective of n ranks with its inputs. The buffers fit into memoryBytes at
+// each rank. slot is the size of a slot of the group.
 func newJob(pick picker, n, slot, memoryBytes int) *job {
 	j := &job{
 		kind:  kinds[pick("kind", len(kinds))],
@@ -88,7 +90,8 @@ func newJob(pick picker, n, slot, memoryBytes int) *job {
 	return j
 }
 
-// placeBuffers draws the locations of the buffers.
+// placeBuffers draws the locations of all buffers of the job: in the window or in private
+// memory, and the offset. n is the number of ranks.
 func (j *job) placeBuffers(pick picker, n, memoryBytes int) {
 	residence := pick("residence", 4) // 0: all private, 1: all in the window, 2 and 3: mixed
 	inPlace := pick("in place", 3) == 0
@@ -138,7 +141,8 @@ func (j *job) placeBuffers(pick picker, n, memoryBytes int) {
 	}
 }
 
-// fillInputs draws the inputs and computes the expected results.
+// fillInputs draws the inputs of all ranks and computes the expected results. n is the
+// number of ranks.
 func (j *job) fillInputs(r *rand.Rand, n int) {
 	for rank := range j.ranks {
 		p := &j.ranks[rank]
@@ -174,7 +178,8 @@ func (j *job) fillInputs(r *rand.Rand, n int) {
 	}
 }
 
-// reduceInOrder combines the operands of all ranks in the order of ranks.
+// reduceInOrder combines operands, which has the data of each rank, in the order of ranks
+// and returns the result.
 func reduceInOrder(d numeric.DType, op coll.Op, operands [][]byte) []byte {
 	acc := slices.Clone(operands[0])
 	do := map[coll.Op]numeric.Op{coll.Sum: numeric.Add, coll.Avg: numeric.Add, coll.Prod: numeric.Mul, coll.Min: numeric.Minimum, coll.Max: numeric.Maximum}[op]
@@ -191,7 +196,8 @@ func reduceInOrder(d numeric.DType, op coll.Op, operands [][]byte) []byte {
 	return acc
 }
 
-// randomValues draws n numbers of all magnitudes, including infinities and NaN.
+// randomValues returns n random elements of dtype d. They have all magnitudes and include
+// infinities and NaN.
 func randomValues(r *rand.Rand, d numeric.DType, n int) []byte {
 	b := make([]byte, n*d.Size())
 	special := []float64{0, math.Copysign(0, -1), math.Inf(1), math.Inf(-1), math.NaN(), 1e-7, 6e4}
@@ -225,7 +231,8 @@ func newMemory(c *comm.Comm, bytes int) (memory, error) {
 	return memory{w.Local(), unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), bytes)}, nil
 }
 
-// bytes returns the bytes of a location, with the given number of bytes before and after.
+// bytes returns the bytes of location s, extended by the given number of bytes before and
+// after.
 func (m memory) bytes(s location, around int) []byte {
 	b := m.private
 	if s.window {
@@ -234,8 +241,9 @@ func (m memory) bytes(s location, around int) []byte {
 	return b[s.off-around : s.off+s.len+around]
 }
 
-// run runs this rank's part of the job. It checks that dst is right and that nothing else
-// has changed. To provoke races, it overwrites src as soon as it may and checks dst late.
+// run executes this rank's part of the job. It checks that dst has the expected result and
+// that nothing else has changed. To provoke races, it overwrites src as soon as this is
+// allowed, and checks dst late. It calls pause in between.
 func (j *job) run(g *coll.Group, m memory, pause func()) error {
 	const before, after = 0xAA, 0xEE
 	p := &j.ranks[g.Comm().Rank()]

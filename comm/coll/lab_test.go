@@ -15,8 +15,8 @@ var backends = []string{"inproc", "shm", "remote"}
 
 func TestMain(m *testing.M) { os.Exit(commtest.Main(m)) }
 
-// runWorld runs a function on every rank of a run and returns the errors by rank. A rank
-// that fails aborts the run.
+// runWorld opens n ranks on a backend, runs body on every rank, and returns the errors by
+// rank. If body fails at a rank, that rank aborts the run.
 func runWorld(backend string, n int, body func(c *comm.Comm) error) []error {
 	return commtest.World(comm.Options{Backend: backend, Timeout: commtest.Patience}, n, func(c *comm.Comm) error {
 		err := body(c)
@@ -27,7 +27,8 @@ func runWorld(backend string, n int, body func(c *comm.Comm) error) []error {
 	})
 }
 
-// runGroup runs a function on every rank of a group and returns the errors by rank.
+// runGroup creates a group of n ranks on a backend, runs body on every rank, and returns
+// the errors by rank.
 func runGroup(backend string, n int, o coll.Options, body func(g *coll.Group) error) []error {
 	return runWorld(backend, n, func(c *comm.Comm) error {
 		g, err := coll.New(c, o)

@@ -10,10 +10,10 @@ import (
 	"github.com/kernbench/kernbench/comm/coll"
 )
 
-// TestMismatch checks the errors of two ranks that do not agree on a call. The error names
-// both ranks and both values. Each rank detects the mismatch itself or gets the error of
-// the other rank. A rank that does not wait for the other in this call gets the error from
-// the next one.
+// TestMismatch checks the errors of two ranks that call a collective with different
+// arguments. The error names both ranks and the values of both. Each rank either detects
+// the mismatch itself or gets the error of the other rank. A rank that does not wait for
+// the other rank in this call gets the error from its next call.
 func TestMismatch(t *testing.T) {
 	type caller func(g *coll.Group, x, wide []int32) error
 	allReduce := func(op coll.Op) caller {

@@ -11,8 +11,8 @@ import (
 	"github.com/kernbench/kernbench/comm/commtest"
 )
 
-// TestMistakes checks that invalid arguments return an error, and that the group remains
-// usable.
+// TestMistakes checks the errors of collectives with invalid arguments, and that the group
+// remains usable after each error.
 func TestMistakes(t *testing.T) {
 	x, wide := make([]int32, 4), make([]int32, 8)
 	tests := []struct {
@@ -70,8 +70,8 @@ const own = "OWN"
 
 var ranges = []string{"elements 0 to 3, or outside of it", "elements 4 to 7, or outside of it"}
 
-// TestClosed checks the errors of a closed group, and of a buffer whose window a peer has
-// closed.
+// TestClosed checks the errors of a group that is closed, and of a call whose buffer is in
+// a window that a peer has closed.
 func TestClosed(t *testing.T) {
 	for _, n := range []int{1, 2} {
 		commtest.Succeed(t, runGroup("inproc", n, coll.Options{}, func(g *coll.Group) error {
@@ -105,7 +105,8 @@ func TestClosed(t *testing.T) {
 	}
 }
 
-// TestSlice checks the slices of a window and the errors for invalid ones.
+// TestSlice checks the elements that Slice returns, and its errors for invalid offsets and
+// lengths.
 func TestSlice(t *testing.T) {
 	commtest.Succeed(t, runGroup("inproc", 1, coll.Options{}, func(g *coll.Group) error {
 		w, err := g.Comm().AllocWindow(64, 3)

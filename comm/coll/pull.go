@@ -11,7 +11,8 @@ type pattern struct {
 	reduce   bool // takers combine the data of the sources; otherwise they concatenate it by rank
 }
 
-// rooted reports whether only the root is a source or only the root takes data.
+// rooted reports whether the root has a special role: only the root is a source, or only
+// the root takes data.
 func (p pattern) rooted() bool { return p.fromRoot || p.toRoot }
 
 var patterns = map[Kind]pattern{
@@ -23,9 +24,10 @@ var patterns = map[Kind]pattern{
 	KindScatter:       {fromRoot: true, parts: true},
 }
 
-// pull runs a collective in which takers read the data of sources, in several steps if the
-// data does not fit into a slot. Sources stage their data alternately in two slots, unless
-// it is in a window already.
+// pull runs a collective in which some ranks, the takers, read the data of other ranks, the
+// sources. A rank can be both. If the data does not fit into a slot, pull takes several
+// steps. Sources stage their data alternately in two slots, unless it is in a window
+// already.
 //
 // A slot is written again two steps later. By then the source knows that all takers have
 // read it. If all ranks take from all ranks, it knows this from the signals of the step in
@@ -33,7 +35,7 @@ var patterns = map[Kind]pattern{
 //
 // When a call starts, both slots may hold data of earlier calls. The slot of the first step
 // is free. If it was written in the last call, this rank learned in that call that it was
-// read; if it was written before the last call, every rank that has entered the last call
+// read. If it was written before the last call, every rank that has entered the last call
 // has read it. The slot of the second step is free when all ranks, takers or not, have
 // entered this call.
 func (g *Group) pull(c *call) error {
@@ -81,8 +83,9 @@ type step struct {
 	from, n     int
 }
 
-// offer stages this rank's data of a step, unless it is in a window, and announces it to
-// the takers. second says that it is the second step of the call.
+// offer makes this rank's data of step s readable for the takers: it stages the data,
+// unless the data is in a window, and announces it with a signal. second reports whether s
+// is the second step of the call.
 func (g *Group) offer(c *call, p pattern, s step, second bool) error {
 	ownResident := c.srcPlaces[g.rank].window != 0
 	if !ownResident {
@@ -108,7 +111,8 @@ func (g *Group) offer(c *call, p pattern, s step, second bool) error {
 	return nil
 }
 
-// awaitData waits until this rank can read all data that it takes in a step.
+// awaitData waits until all sources have made the data that this rank takes in step s
+// readable.
 func (g *Group) awaitData(c *call, p pattern, s step) error {
 	return g.forEachPeer(func(peer int) error {
 		switch {
@@ -124,13 +128,14 @@ func (g *Group) awaitData(c *call, p pattern, s step) error {
 }
 
 // allSourcesResident reports whether the src of every rank is in a window. Then nothing is
-// staged, and steps need no signals. Ranks know it once they have compared notes.
+// staged, and steps need no signals. The answer is valid only after this rank has compared
+// notes with all peers.
 func (g *Group) allSourcesResident(c *call) bool {
 	return !slices.ContainsFunc(c.srcPlaces, func(at place) bool { return at.window == 0 })
 }
 
-// chunk returns the number of bytes that each rank takes from a source in a step. If only
-// the root is a source, chunks are smaller, so that other ranks read one chunk while the
+// chunk returns the largest number of bytes that a rank takes from one source in one step.
+// If only the root is a source, chunks are smaller, so that takers read one chunk while the
 // root stages the next.
 func (g *Group) chunk(c *call, p pattern) int {
 	switch {
@@ -142,7 +147,8 @@ func (g *Group) chunk(c *call, p pattern) int {
 	return g.slot
 }
 
-// forEachTaker calls f for every other rank that takes data from this rank.
+// forEachTaker calls f for every other rank that takes data from this rank. It stops when f
+// fails and returns the error.
 func (g *Group) forEachTaker(c *call, p pattern, f func(peer int) error) error {
 	return g.forEachPeer(func(peer int) error {
 		if p.toRoot && peer != c.root {
@@ -152,7 +158,8 @@ func (g *Group) forEachTaker(c *call, p pattern, f func(peer int) error) error {
 	})
 }
 
-// awaitTakers waits until all takers have read this rank's data of a step.
+// awaitTakers waits until all takers have read the data that this rank offered in the given
+// step.
 func (g *Group) awaitTakers(c *call, p pattern, step int64) error {
 	return g.forEachTaker(c, p, func(peer int) error {
 		if err := g.awaitEntry(c, peer); err != nil {
@@ -162,7 +169,8 @@ func (g *Group) awaitTakers(c *call, p pattern, step int64) error {
 	})
 }
 
-// recordReaders records which peers will acknowledge a step.
+// recordReaders records that all takers will read the slot of the given step, so that
+// awaitFreeSlot waits for them.
 func (g *Group) recordReaders(c *call, p pattern, step int64) {
 	u := &g.slotUses[step&1]
 	u.step = step
@@ -172,7 +180,7 @@ func (g *Group) recordReaders(c *call, p pattern, step int64) {
 	})
 }
 
-// stagePart stages the data that other ranks take in a step.
+// stagePart stages the data that other ranks take from this rank in step s.
 func (g *Group) stagePart(c *call, p pattern, s step) {
 	at := g.stagedAt(s.number)
 	if !p.parts {
@@ -190,7 +198,8 @@ func (g *Group) stagePart(c *call, p pattern, s step) {
 	}
 }
 
-// take takes this rank's part of a step from all sources.
+// take copies or combines the data that this rank takes from all sources in step s into
+// dst.
 func (g *Group) take(c *call, p pattern, s step) error {
 	slotAt, bufferAt := g.stagedAt(s.number), s.from
 	if p.parts {
@@ -216,8 +225,8 @@ func (g *Group) take(c *call, p pattern, s step) error {
 	return nil
 }
 
-// acknowledge signals to the sources that wait for it that this rank has read their data of
-// a step.
+// acknowledge signals that this rank has read the data of step s. It signals only to those
+// sources that wait for the signal.
 func (g *Group) acknowledge(c *call, p pattern, s step) error {
 	return g.forEachPeer(func(peer int) error {
 		resident := c.srcPlaces[peer].window != 0

@@ -20,7 +20,7 @@ type remote struct{ inproc.Backend }
 
 func init() { comm.Register("remote", remote{}) }
 
-// Join joins a run of inproc.
+// Join joins a run of backend inproc.
 func (r remote) Join(ctx context.Context, rank, nranks int, rendezvous string, bytes int64) (comm.Link, error) {
 	link, err := r.Backend.Join(ctx, rank, nranks, rendezvous, bytes)
 	return remoteLink{link, rank}, err
@@ -31,7 +31,7 @@ type remoteLink struct {
 	rank int
 }
 
-// Map returns a segment that hides the memory of other ranks.
+// Map returns a segment of inproc that hides the memory of other ranks.
 func (l remoteLink) Map(handle uint64, members []int, bytes int64) (comm.Segment, error) {
 	s, err := l.Link.Map(handle, members, bytes)
 	if err != nil {
@@ -46,7 +46,7 @@ type remoteSegment struct {
 	rank    int
 }
 
-// Bytes returns the memory of this rank, and nil for other ranks.
+// Bytes returns the memory of the member if the member is this rank, and nil otherwise.
 func (s remoteSegment) Bytes(member int) []byte {
 	if s.members[member] != s.rank {
 		return nil
@@ -54,7 +54,8 @@ func (s remoteSegment) Bytes(member int) []byte {
 	return s.Segment.Bytes(member)
 }
 
-// TestRemote checks the operations of windows if ranks cannot address each other's memory.
+// TestRemote checks Put, Get, Accumulate and signals of windows if ranks cannot address
+// each other's memory.
 func TestRemote(t *testing.T) {
 	const n = 3
 	commtest.Succeed(t, runWorld("remote", n, func(c *comm.Comm) error {

@@ -13,9 +13,10 @@ import (
 	"github.com/kernbench/kernbench/numeric"
 )
 
-// delayAtRandom returns a function that delays a rank at random before it waits for other
-// ranks. That function returns another one, to be called between collectives, that delays
-// the rank likewise. Unless mutant is "", the rank skips the waits of that phase.
+// delayAtRandom returns a function that prepares a rank of group g for random delays: from
+// then on the rank is delayed at random before each wait for other ranks. The rank skips
+// its waits in the phase mutant; if mutant is "", it skips none. The prepare function
+// returns a function that delays at random, too. The caller calls it between collectives.
 func delayAtRandom(seed uint64, mutant string) func(g *coll.Group) func() {
 	return func(g *coll.Group) func() {
 		r := rand.New(rand.NewPCG(seed, uint64(g.Comm().Rank())))
@@ -35,13 +36,15 @@ func delayAtRandom(seed uint64, mutant string) func(g *coll.Group) func() {
 	}
 }
 
+// randomProgram returns a random program of n ranks with the given number of jobs. Equal
+// seeds give equal programs.
 func randomProgram(seed uint64, n, jobs int) *program {
 	r := rand.New(rand.NewPCG(seed, 0))
 	return newProgram(func(_ string, n int) int { return r.IntN(n) }, n, jobs)
 }
 
-// TestBackToBack checks the results of many collectives with changing inputs that follow
-// each other without barriers.
+// TestBackToBack checks the results of many collectives that follow each other without
+// barriers. Each collective has other inputs.
 func TestBackToBack(t *testing.T) {
 	for _, backend := range backends {
 		for i, n := range []int{2, 3, 3, 4} {
@@ -53,9 +56,10 @@ func TestBackToBack(t *testing.T) {
 	}
 }
 
-// TestMutants checks that the checks of TestBackToBack find a missing wait, for each phase
-// in which collectives wait. It uses shm, because the race detector does not check that
-// memory: it would report the missing wait first.
+// TestMutants removes the waits of one phase and checks that the same programs as in
+// TestBackToBack then give wrong results. It does this for each phase in which collectives
+// wait. It uses shm, because the race detector does not check shared memory. With inproc
+// the race detector would report the missing wait first.
 func TestMutants(t *testing.T) {
 	for _, mutant := range []string{coll.CallBefore, coll.Data, coll.Result, coll.SlotInUse, coll.OthersRead, coll.OthersWrite} {
 		t.Run(mutant, func(t *testing.T) {
@@ -76,8 +80,9 @@ func TestMutants(t *testing.T) {
 	}
 }
 
-// TestLaggard checks that rank 2 can still read the slots of an all_gather while rank 1 is
-// several steps ahead in the following gather, in which rank 1 sends nothing to rank 2.
+// TestLaggard runs an all_gather and then a gather. It delays rank 2 in the all_gather,
+// while rank 1 is already several steps ahead in the gather, in which rank 1 sends nothing
+// to rank 2. It checks that rank 1 does not overwrite the slots that rank 2 still reads.
 func TestLaggard(t *testing.T) {
 	const n = 3
 	r := rand.New(rand.NewPCG(1, 1))

@@ -19,7 +19,7 @@ type program struct {
 	jobs        []*job
 }
 
-// newProgram draws a program of n ranks with the given number of jobs.
+// newProgram draws a program of n ranks that consists of the given number of jobs.
 func newProgram(pick picker, n, jobs int) *program {
 	p := &program{n: n, memoryBytes: max(32<<10, 1024*n)}
 	if n > 8 {
@@ -37,8 +37,9 @@ func newProgram(pick picker, n, jobs int) *program {
 	return p
 }
 
-// run runs the program on a backend. disturb may delay each rank; the function that it
-// returns is called before and after each collective.
+// run executes the program on a backend and returns the errors by rank. It calls disturb
+// first at each rank, which may set up delays. It then calls pause, the function that
+// disturb returns, before and after each collective.
 func (p *program) run(backend string, disturb func(g *coll.Group) (pause func())) []error {
 	return runGroup(backend, p.n, p.o, func(g *coll.Group) error {
 		m, err := newMemory(g.Comm(), p.memoryBytes)
@@ -57,8 +58,8 @@ func (p *program) run(backend string, disturb func(g *coll.Group) (pause func())
 
 func noDelay(*coll.Group) func() { return func() {} }
 
-// TestValues compares every result of random collectives with operations of package numeric
-// in the order of ranks, bit for bit.
+// TestValues runs random collectives and checks that every result has the same bits as the
+// operations of package numeric in the order of ranks.
 func TestValues(t *testing.T) {
 	for _, backend := range backends {
 		t.Run(backend, rapid.MakeCheck(func(t *rapid.T) {
@@ -69,7 +70,7 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// TestManyRanks checks the same as TestValues with so many ranks that it tries fewer cases.
+// TestManyRanks checks the same as TestValues with 17 to 64 ranks and fewer cases.
 func TestManyRanks(t *testing.T) {
 	for _, n := range []int{17, 33, 64} {
 		for i, backend := range backends {

@@ -28,9 +28,9 @@ var runs atomic.Int64
 // Name returns a rendezvous that no other test uses.
 func Name() string { return fmt.Sprintf("test-%d-%d", os.Getpid(), runs.Add(1)) }
 
-// Main runs the tests of a package and returns the exit status. Without -rapid.seed, rapid
-// draws the same cases in every run. Main also checks that no file of the tests is left in
-// /dev/shm.
+// Main runs the tests of a package and returns the exit status. Unless the flag -rapid.seed
+// is given, property tests draw the same cases in every run. Main also checks that the
+// tests have left no file in /dev/shm.
 func Main(m *testing.M) int {
 	rapidtest.Seed()
 	code := m.Run()
@@ -42,7 +42,8 @@ func Main(m *testing.M) int {
 	return code
 }
 
-// Together runs body for each rank at the same time and returns the errors by rank.
+// Together runs body for the ranks 0 to nranks-1 at the same time, each in a goroutine, and
+// returns the errors by rank.
 func Together(nranks int, body func(rank int) error) []error {
 	errs := make([]error, nranks)
 	var wg sync.WaitGroup
@@ -53,7 +54,8 @@ func Together(nranks int, body func(rank int) error) []error {
 	return errs
 }
 
-// World opens a run, runs body on every rank and returns the errors by rank.
+// World opens the nranks ranks of a new run, runs body on each rank in a goroutine, closes
+// the ranks and returns the errors by rank.
 func World(o comm.Options, nranks int, body func(c *comm.Comm) error) []error {
 	at := Name()
 	var opened sync.WaitGroup
@@ -73,13 +75,14 @@ func World(o comm.Options, nranks int, body func(c *comm.Comm) error) []error {
 	})
 }
 
-// Failing is the part of testing.TB that tests of rapid have too.
+// Failing has the methods that *testing.T and *rapid.T have in common and that Succeed
+// needs.
 type Failing interface {
 	Helper()
 	Errorf(format string, args ...any)
 }
 
-// Succeed checks that no rank has failed.
+// Succeed fails the test if any of errs, the errors by rank, is not nil.
 func Succeed(t Failing, errs []error) {
 	t.Helper()
 	for rank, err := range errs {
@@ -89,8 +92,9 @@ func Succeed(t Failing, errs []error) {
 	}
 }
 
-// Says returns an error unless the text of err is one of want. It takes several texts
-// because some errors depend on which rank was faster. The text of nil is "no error".
+// Says returns an error unless the text of err is one of want. There can be several texts,
+// because some errors depend on which rank was faster. The text of a nil error is "no
+// error".
 func Says(err error, want ...string) error {
 	got := "no error"
 	if err != nil {

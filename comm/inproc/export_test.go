@@ -1,6 +1,6 @@
 package inproc
 
-// Runs returns the number of runs that exist.
+// Runs returns the number of runs that the process currently holds.
 func Runs() int {
 	runs.Lock()
 	defer runs.Unlock()

@@ -54,7 +54,7 @@ var runs = struct {
 	byName map[string]*run
 }{byName: map[string]*run{}}
 
-// Join adds a rank to the run with a name, and creates the run for its first rank.
+// Join adds a rank to the run with the given name. The first rank creates the run.
 func (Backend) Join(_ context.Context, rank, nranks int, name string, bytes int64) (comm.Link, error) {
 	runs.Lock()
 	defer runs.Unlock()
@@ -79,7 +79,8 @@ func (Backend) Join(_ context.Context, rank, nranks int, name string, bytes int6
 	return &link{run: r, rank: rank}, nil
 }
 
-// newMemory allocates zeroed memory for several members, each aligned to a cache line.
+// newMemory allocates zeroed memory with the given bytes for each member. The memory of
+// each member begins at a cache line.
 func newMemory(members int, bytes int64) comm.Memory {
 	const line = 64
 	each := (bytes + line - 1) / line * line
@@ -100,7 +101,7 @@ type link struct {
 	closed bool
 }
 
-// Reserve allocates a segment.
+// Reserve allocates a segment and returns its handle.
 func (l *link) Reserve(members int, bytes int64) (uint64, error) {
 	if err := host.Available().Check(host.Product(int64(members), bytes)); err != nil {
 		return 0, fmt.Errorf("%w: %d bytes at each of %d ranks: %w; ask for less", comm.ErrNoMemory, bytes, members, err)
@@ -113,7 +114,8 @@ func (l *link) Reserve(members int, bytes int64) (uint64, error) {
 	return l.next, nil
 }
 
-// Map returns a segment. After the last member has mapped it, the run forgets it.
+// Map returns the segment with the given handle. When the last member has mapped the
+// segment, the run drops its reference, so that the memory is freed with the members.
 func (l *link) Map(handle uint64, members []int, bytes int64) (comm.Segment, error) {
 	runs.Lock()
 	defer runs.Unlock()
@@ -128,7 +130,8 @@ func (l *link) Map(handle uint64, members []int, bytes int64) (comm.Segment, err
 	return m, nil
 }
 
-// Sleep waits for a wake-up on the bell of this rank.
+// Sleep waits until another rank wakes this rank, at most for d. It does not wait if ready
+// returns true. With d = 0 it only lets other goroutines run.
 func (l *link) Sleep(ready func() bool, d time.Duration) {
 	if d == 0 {
 		runtime.Gosched()
@@ -148,7 +151,7 @@ func (l *link) Sleep(ready func() bool, d time.Duration) {
 	}
 }
 
-// Wake sends a wake-up to the bell of a rank that is asleep.
+// Wake ends the sleep of a rank. It does nothing if the rank is awake.
 func (l *link) Wake(rank int) {
 	b := &l.sleepers[rank]
 	if !b.asleep.Load() {
@@ -160,15 +163,17 @@ func (l *link) Wake(rank int) {
 	}
 }
 
-// Lost returns why a rank could not join, or nil. A goroutine that has joined is never
-// lost: it closes its communicator.
+// Lost returns an error if a rank has tried to join with another number of ranks, because
+// the run then never becomes complete. Otherwise it returns nil: a goroutine that has
+// joined does not end without closing its communicator.
 func (l *link) Lost(int) error {
 	runs.Lock()
 	defer runs.Unlock()
 	return l.refused
 }
 
-// Close leaves the run. The last rank removes the run.
+// Close removes this rank from the run. When the last rank closes, the name of the run is
+// free again.
 func (l *link) Close() error {
 	if l.closed {
 		return nil

@@ -17,7 +17,7 @@ func open(rank, nranks int, name string) (*comm.Comm, error) {
 	return comm.Open(context.Background(), rank, nranks, name, comm.Options{Backend: inproc.Name, Timeout: 20 * time.Second})
 }
 
-// openBoth opens both ranks of a run.
+// openBoth opens both ranks of a run of two ranks.
 func openBoth(t *testing.T, name string) (a, b *comm.Comm) {
 	t.Helper()
 	var errA, errB error
@@ -31,7 +31,8 @@ func openBoth(t *testing.T, name string) (a, b *comm.Comm) {
 	return a, b
 }
 
-// TestName checks that a name is taken until all ranks of its run have closed.
+// TestName checks that a name cannot be used for another run until all ranks of its run
+// have closed.
 func TestName(t *testing.T) {
 	a, b := openBoth(t, "x")
 	other, another := openBoth(t, "y") // at the same time
@@ -60,7 +61,8 @@ func TestName(t *testing.T) {
 	}
 }
 
-// TestRunsAreForgotten checks that nothing remains of runs that did not begin.
+// TestRunsAreForgotten checks that no run remains in memory if Open fails because the
+// context has ended.
 func TestRunsAreForgotten(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

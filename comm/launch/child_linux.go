@@ -16,8 +16,8 @@ import (
 )
 
 // Child runs the job of a rank and exits, if this process was started as a rank. Otherwise
-// it returns at once. Programs that call Run must call Child first in main. Packages whose
-// tests call Run must call Child first in TestMain.
+// it returns at once. A program that calls Run must call Child at the beginning of main. A
+// package whose tests call Run must call Child at the beginning of TestMain.
 func Child() {
 	if os.Getenv(rankVariable) == "" {
 		return
@@ -29,8 +29,8 @@ func Child() {
 	os.Exit(0)
 }
 
-// runRank runs the job of a rank in its process and reports the outcome to the launcher. It
-// returns an error if it cannot communicate with the launcher.
+// runRank runs the job of this process, which is a rank, and reports the outcome to the
+// launcher. It returns an error only if it cannot communicate with the launcher.
 func runRank() error {
 	signal.Ignore(syscall.SIGINT) // a terminal sends SIGINT to all processes; the launcher handles it
 	preferOOMKill()
@@ -73,11 +73,11 @@ func runRank() error {
 }
 
 // preferOOMKill makes the kernel kill this process before the launcher when memory runs
-// out, so that the launcher can report it. Every process may raise its own score. Without
-// the file, the kernel may kill the launcher instead.
+// out, so that the launcher can report it. Every process may raise its own score. If the
+// score cannot be written, the kernel may kill the launcher instead.
 func preferOOMKill() { os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0) }
 
-// bind binds a thread to a CPU. Thread 0 is the calling thread.
+// bind binds a thread, given by its ID, to a CPU. Thread 0 is the calling thread.
 func bind(thread, cpu int) error {
 	var set unix.CPUSet
 	set.Set(cpu)

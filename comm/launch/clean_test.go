@@ -1,3 +1,5 @@
+//go:build linux
+
 package launch
 
 import (
@@ -18,8 +20,8 @@ import (
 
 var warm sync.Once
 
-// checkCleanup checks, when the test ends, that it has left no processes, file descriptors,
-// goroutines or files.
+// checkCleanup registers checks for the end of the test: the test must have left no
+// processes, file descriptors, goroutines or files.
 func checkCleanup(t *testing.T) {
 	t.Helper()
 	warm.Do(func() { // the runtime opens descriptors on the first use
@@ -74,8 +76,8 @@ func countResources(t *testing.T) counts {
 	return counts{len(open), runtime.NumGoroutine()}
 }
 
-// sharedFiles lists the named shared memory of runs, without that of the tests of other
-// packages, which may run at the same time.
+// sharedFiles lists the files of named runs in /dev/shm. It leaves out the files of tests
+// of other packages, which may run at the same time.
 func sharedFiles(t *testing.T) (files []string) {
 	t.Helper()
 	all, err := filepath.Glob("/dev/shm/kernbench.*")
@@ -90,8 +92,8 @@ func sharedFiles(t *testing.T) (files []string) {
 	return files
 }
 
-// eventually calls check until it returns nil. After 2 s it fails the test with the last
-// error.
+// eventually calls check repeatedly until check returns nil. If that does not happen within
+// 2 s, the test fails with the last error.
 func eventually(t *testing.T, check func() error) {
 	t.Helper()
 	var err error
@@ -104,7 +106,8 @@ func eventually(t *testing.T, check func() error) {
 	t.Error(err)
 }
 
-// checkEnded returns an error if a process still runs. A zombie counts as ended.
+// checkEnded returns an error if the process with the ID pid still runs. A zombie counts as
+// ended.
 func checkEnded(pid int) error {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

@@ -1,3 +1,5 @@
+//go:build linux
+
 package launch
 
 import (
@@ -12,14 +14,16 @@ import (
 	"time"
 )
 
-// withDeadline returns a context that ends a run that hangs.
+// withDeadline returns a context that ends after 10 s, so that a run that hangs fails the
+// test.
 func withDeadline(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 10*time.Second, errors.New("the test's guard"))
 	t.Cleanup(cancel)
 	return ctx
 }
 
-// checkError compares an error and checks that it wraps the *RankError of a rank.
+// checkError checks that the text of err is want, and that err wraps the *RankError of the
+// given rank.
 func checkError(t *testing.T, err error, rank int, want string) {
 	t.Helper()
 	if err == nil || err.Error() != want {
@@ -31,7 +35,8 @@ func checkError(t *testing.T, err error, rank int, want string) {
 	}
 }
 
-// TestFaults checks the errors and the output of runs in which rank 2 fails.
+// TestFaults lets rank 2 fail in different ways while the other ranks are busy or waiting.
+// It checks the error and the output of the run.
 func TestFaults(t *testing.T) {
 	const shm, inproc = "shm", "inproc"
 	const (
@@ -79,8 +84,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestDeadlock checks that a deadlock of all ranks is reported in one line, whichever rank
-// detects it.
+// TestDeadlock checks that, if all ranks wait for each other, the error of the run is one
+// line that reports a deadlock, whichever rank detects it.
 func TestDeadlock(t *testing.T) {
 	for _, backend := range []string{"shm", "inproc"} {
 		t.Run(backend, func(t *testing.T) {
@@ -93,8 +98,8 @@ func TestDeadlock(t *testing.T) {
 	}
 }
 
-// TestReturnedPeer checks the error of a rank that waits at a barrier after its peer has
-// returned.
+// TestReturnedPeer checks the error of a rank that waits in a barrier after the job of its
+// peer has returned. If both jobs return, the run must succeed.
 func TestReturnedPeer(t *testing.T) {
 	for _, backend := range []string{"shm", "inproc"} {
 		for _, tt := range []struct{ rest, want string }{
@@ -113,7 +118,8 @@ func TestReturnedPeer(t *testing.T) {
 	}
 }
 
-// TestKill checks the error after a rank is killed at a random time in a loop of barriers.
+// TestKill kills one rank at a random time while all ranks run barriers. It checks that the
+// error names the killed rank and lists the other ranks as consequences.
 func TestKill(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for i := range 20 {
@@ -133,22 +139,24 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// TestTimeout checks the error of a rank that waits longer than the timeout.
+// TestTimeout checks the error when a rank waits in one operation for longer than
+// Options.Timeout.
 func TestTimeout(t *testing.T) {
 	checkCleanup(t)
 	_, err := Run(withDeadline(t), Options{Ranks: 2, Timeout: 400 * time.Millisecond, Output: t.Output()}, "fault", trouble{Rank: 0, How: "sleep"}.arg(t))
 	checkError(t, err, 1, "rank 1: barrier, rank 0: the deadline has passed: nothing in 400ms\nrank 0: did not stop in 500ms: killed by SIGKILL")
 }
 
-// TestManyFollow checks the error when many ranks fail because of another rank.
+// TestManyFollow checks that, when one rank fails and 15 ranks fail in consequence, the
+// error lists the 15 ranks in one line.
 func TestManyFollow(t *testing.T) {
 	checkCleanup(t)
 	_, err := Run(withDeadline(t), Options{Ranks: 16, Output: t.Output()}, "fault", trouble{Rank: 3, How: "error"}.arg(t))
 	checkError(t, err, 3, "rank 3: disk full\nranks 0 to 2 and 4 to 15 failed in consequence")
 }
 
-// whenBegun is a writer that calls a function when a number of ranks of job fault have
-// begun.
+// whenBegun is a writer for the output of job fault. It calls do when the given number of
+// ranks have printed that they have begun.
 type whenBegun struct {
 	ranks int
 	do    func()
@@ -163,7 +171,8 @@ func (w *whenBegun) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestCancel checks the error when the context ends while ranks are busy or waiting.
+// TestCancel ends the context while all ranks are busy, wait or sleep. It checks that the
+// error is the cause of the context.
 func TestCancel(t *testing.T) {
 	for _, how := range []string{"", "wait", "spin", "sleep", "context"} {
 		t.Run(how, func(t *testing.T) {
@@ -180,8 +189,8 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// TestCancelOwnErrors checks that errors that ranks return when the context ends are
-// reported.
+// TestCancelOwnErrors checks that errors which jobs return of their own when the context
+// ends are part of the error of the run.
 func TestCancelOwnErrors(t *testing.T) {
 	checkCleanup(t)
 	ctx, cancel := context.WithCancel(withDeadline(t))
@@ -190,7 +199,8 @@ func TestCancelOwnErrors(t *testing.T) {
 	checkError(t, err, 0, "the run was stopped: context canceled\nranks 0 to 7: half a file of rank 0 is left")
 }
 
-// TestCancelEarly checks the error when the context ends while ranks start.
+// TestCancelEarly ends the context while the ranks are still starting. It checks that the
+// error is the cause of the context.
 func TestCancelEarly(t *testing.T) {
 	for _, backend := range []string{"shm", "inproc"} {
 		for _, after := range []time.Duration{0, time.Millisecond, 5 * time.Millisecond, 20 * time.Millisecond} {
@@ -211,7 +221,8 @@ func TestCancelEarly(t *testing.T) {
 	}
 }
 
-// TestStubbornGoroutine checks the error for a goroutine that does not stop.
+// TestStubbornGoroutine checks that the error names a rank that is a goroutine, does not
+// stop and is left running.
 func TestStubbornGoroutine(t *testing.T) {
 	release := make(chan struct{})
 	stubborn.Store(&release)
@@ -221,8 +232,8 @@ func TestStubbornGoroutine(t *testing.T) {
 	checkError(t, err, 0, "rank 0: disk full\nrank 1: did not stop in 500ms: left running, since a goroutine cannot be killed")
 }
 
-// TestNeverStarts checks the errors for a rank that hangs before it calls Child, and for a
-// program that does not exist.
+// TestNeverStarts checks the error when a rank hangs before it calls Child, and when the
+// program of the ranks does not exist.
 func TestNeverStarts(t *testing.T) {
 	t.Run("hangs", func(t *testing.T) {
 		checkCleanup(t)

@@ -24,9 +24,9 @@ type Job = func(ctx context.Context, c *comm.Comm, arg []byte) (result []byte, e
 
 var jobs = map[string]Job{}
 
-// Register adds a job that ranks can run. The processes of ranks run this program again and
-// find the job by name. Register must therefore be called before Child and Run, in an init
-// function.
+// Register adds a job under a name, by which Run and the processes of ranks find it. These
+// processes run this program again. Register must therefore be called before Child and Run,
+// in an init function.
 func Register(name string, job Job) {
 	if _, twice := jobs[name]; twice {
 		panic(fmt.Sprintf("launch: job %s is registered twice", name))
@@ -61,9 +61,9 @@ type Options struct {
 	CPUs []int // rank r is bound to CPUs[r], unless it is negative; nil binds no rank
 }
 
-// Overhead estimates the memory in bytes that ranks of a backend need in addition to the
-// memory that their jobs allocate. A Go process needs 3 MB and its share of the pages of
-// the program.
+// Overhead estimates the memory in bytes that the given number of ranks of a backend need
+// in addition to the memory that their jobs allocate. A Go process needs 3 MB and its share
+// of the pages of the program.
 func Overhead(backend string, ranks int) uint64 {
 	if backend == inproc.Name {
 		return 64 << 10 * uint64(ranks)
@@ -81,12 +81,12 @@ var suspendedPeriod = 2 * time.Second
 // startTimeout is the minimum of the time that Run waits for one more process to start.
 var startTimeout = 2 * time.Second
 
-// Run runs a job on all ranks and returns their results by rank. If a rank fails, there are
-// no results, and the error joins one or more [*RankError]: first the root causes, with
-// equal errors of several ranks combined, then the ranks that failed in consequence. If ctx
-// has ended, its cause comes first, and ranks that only stopped are not mentioned.
-// Processes that do not stop are killed. Goroutines cannot be killed; they are left
-// running, which the error says.
+// Run runs the job with the given name on all ranks and returns their results by rank. If a
+// rank fails, there are no results, and the error joins one or more [*RankError]. The root
+// causes come first, with equal errors of several ranks combined. The ranks that failed in
+// consequence follow. If ctx has ended, its cause comes before both, and ranks that only
+// stopped are not mentioned. Processes that do not stop are killed. Goroutines cannot be
+// killed: they are left running, and the error says so.
 func Run(ctx context.Context, o Options, job string, arg []byte) (results [][]byte, err error) {
 	if err := o.check(job); err != nil {
 		return nil, fmt.Errorf("launch: %w", err)
@@ -108,6 +108,8 @@ func Run(ctx context.Context, o Options, job string, arg []byte) (results [][]by
 	return s.results(), errors.Join(s.runError(), end(), out.err())
 }
 
+// check sets the default backend. It returns an error if the options are invalid or there
+// is no job with the given name.
 func (o *Options) check(job string) error {
 	o.Backend = cmp.Or(o.Backend, comm.DefaultBackend)
 	if o.Backend != comm.DefaultBackend && o.Backend != inproc.Name {
@@ -132,7 +134,7 @@ type order struct {
 	Arg         []byte
 }
 
-// forRank returns the order for a rank.
+// forRank returns a copy of the order for one rank, with its number and its CPU.
 func (o order) forRank(rank int, cpus []int) order {
 	o.Rank, o.CPU = rank, -1
 	if cpus != nil {
@@ -151,6 +153,9 @@ type goroutine struct {
 
 func (g *goroutine) stop(why string) { g.cancel(stopCause(why)) }
 
+// kill reports to the supervisor that the rank has ended, although the goroutine continues
+// to run, because a goroutine cannot be killed. It returns a text that says so, and the
+// blame running.
 func (g *goroutine) kill() (how string, became blame) {
 	g.reportEnded()
 	return "left running, since a goroutine cannot be killed", running
@@ -158,7 +163,8 @@ func (g *goroutine) kill() (how string, became blame) {
 
 func (*goroutine) suspended() int { return 0 }
 
-// startGoroutines starts the ranks of backend inproc.
+// startGoroutines starts the ranks of backend inproc as goroutines and adds them to the
+// supervisor. The caller calls end when all ranks have ended.
 func startGoroutines(_ context.Context, o Options, out *output, all order, s *supervisor) (end func() error, err error) {
 	at := fmt.Sprintf("launch %d", inprocRuns.Add(1))
 	for rank := range o.Ranks {
@@ -184,7 +190,8 @@ func startGoroutines(_ context.Context, o Options, out *output, all order, s *su
 	return func() error { return nil }, nil
 }
 
-// bindThread binds the calling goroutine to a CPU. Its thread ends with the goroutine.
+// bindThread binds the calling goroutine to a CPU, together with its thread. The thread
+// ends when the goroutine ends.
 func bindThread(cpu int) error {
 	runtime.LockOSThread()
 	return bind(0, cpu)

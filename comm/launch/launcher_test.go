@@ -1,3 +1,5 @@
+//go:build linux
+
 package launch
 
 import (
@@ -10,7 +12,8 @@ import (
 )
 
 // startLauncher starts a process that launches ranks, in a new process group, and waits
-// until the ranks have begun.
+// until all ranks have begun. It returns the command, its output, and the process IDs of
+// the ranks.
 func startLauncher(t *testing.T) (cmd *exec.Cmd, out *bufio.Scanner, ranks []int) {
 	t.Helper()
 	cmd = exec.Command("/proc/self/exe")
@@ -28,7 +31,8 @@ func startLauncher(t *testing.T) (cmd *exec.Cmd, out *bufio.Scanner, ranks []int
 	return cmd, out, readPIDs(t, out, 4)
 }
 
-// TestLauncherKilled checks that the ranks end when the launcher is killed.
+// TestLauncherKilled checks that the processes of the ranks end when the launcher is
+// killed.
 func TestLauncherKilled(t *testing.T) {
 	checkCleanup(t)
 	cmd, _, ranks := startLauncher(t)
@@ -44,7 +48,7 @@ func TestLauncherKilled(t *testing.T) {
 }
 
 // TestInterrupt sends SIGINT to the launcher and all its ranks, as a terminal does. It
-// checks that the launcher handles the signal and ends the run.
+// checks that only the launcher reacts to the signal, and that it ends the run.
 func TestInterrupt(t *testing.T) {
 	checkCleanup(t)
 	cmd, out, ranks := startLauncher(t)

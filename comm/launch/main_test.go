@@ -1,3 +1,5 @@
+//go:build linux
+
 package launch
 
 import (
@@ -32,8 +34,8 @@ const (
 	hangingRankVariable = "LAUNCH_TEST_STILLBORN" // this rank hangs before it calls Child
 )
 
-// TestMain also runs in the processes of ranks and launchers. Property tests draw the same
-// cases every time.
+// TestMain runs the tests. In the processes of ranks and launchers that tests start, it
+// runs the rank or the launcher instead. Property tests draw the same cases every time.
 func TestMain(m *testing.M) {
 	if rank := os.Getenv(hangingRankVariable); rank != "" && rank == os.Getenv(rankVariable) {
 		time.Sleep(time.Hour) // until the launcher kills the rank
@@ -52,7 +54,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// runLauncher runs ranks until an interrupt, and returns the exit status.
+// runLauncher launches ranks that run until this process receives SIGINT, and returns the
+// exit status.
 func runLauncher() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -64,8 +67,8 @@ func runLauncher() int {
 	return 4
 }
 
-// runInGroup runs ranks in a control group and returns the exit status. One of the ranks
-// uses up the memory of the group.
+// runInGroup moves this process into the control group and launches ranks, one of which
+// uses up the memory of the group. It returns the exit status.
 func runInGroup(group string) int {
 	if err := hosttest.Join(group); err != nil {
 		fmt.Println(err)
@@ -141,7 +144,7 @@ func init() {
 	})
 }
 
-// loop passes barriers until one fails.
+// loop calls Barrier until it fails, and returns the error.
 func loop(c *comm.Comm) error {
 	for {
 		if err := c.Barrier(); err != nil {
@@ -150,7 +153,7 @@ func loop(c *comm.Comm) error {
 	}
 }
 
-// cpuTime returns the CPU time of this process.
+// cpuTime returns the CPU time that this process has used so far.
 func cpuTime() time.Duration {
 	var u unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
@@ -182,7 +185,8 @@ func (f trouble) arg(t testing.TB) []byte {
 	return b
 }
 
-// fault is a job whose ranks do what a trouble says.
+// fault runs, as the job of a rank, the failure or the wait that arg assigns to the rank.
+// arg encodes a trouble.
 func fault(ctx context.Context, c *comm.Comm, arg []byte) ([]byte, error) {
 	var f trouble
 	if err := json.Unmarshal(arg, &f); err != nil {
@@ -257,7 +261,8 @@ func fault(ctx context.Context, c *comm.Comm, arg []byte) ([]byte, error) {
 	return nil, fmt.Errorf("no trouble %q", how)
 }
 
-// readPIDs reads the process IDs that n ranks print.
+// readPIDs reads the output of a launcher until n ranks have printed their process IDs, and
+// returns the IDs.
 func readPIDs(t *testing.T, r *bufio.Scanner, n int) []int {
 	t.Helper()
 	var list []int

@@ -1,3 +1,5 @@
+//go:build linux
+
 package launch
 
 import (
@@ -12,8 +14,9 @@ import (
 	"github.com/kernbench/kernbench/internal/host/hosttest"
 )
 
-// TestOutOfMemory runs a rank that uses up the memory of its control group. It checks that
-// the kernel kills the rank and not the launcher, and that the error gives the reason.
+// TestOutOfMemory launches ranks in a control group, one of which uses up the memory of the
+// group. It checks that the kernel kills that rank and not the launcher, and that the error
+// gives the reason.
 func TestOutOfMemory(t *testing.T) {
 	checkCleanup(t)
 	group := hosttest.Group(t, 128<<20)
@@ -29,8 +32,8 @@ func TestOutOfMemory(t *testing.T) {
 	}
 }
 
-// TestOOMScore checks that the kernel would kill ranks before the launcher when memory runs
-// out.
+// TestOOMScore checks that ranks have the highest OOM score, so that the kernel kills a
+// rank and not the launcher when memory runs out.
 func TestOOMScore(t *testing.T) {
 	got, err := Run(withDeadline(t), Options{Ranks: 2}, "score", nil)
 	if err != nil {
@@ -43,8 +46,8 @@ func TestOOMScore(t *testing.T) {
 	}
 }
 
-// TestExplain checks which deaths are attributed to a lack of memory. A fake /proc has the
-// kernel's counter of such kills.
+// TestExplain checks for which deaths of ranks explain reports a lack of memory. A fake
+// /proc provides the kernel's counter of processes that it killed for lack of memory.
 func TestExplain(t *testing.T) {
 	root := hosttest.Root(t, 2000)
 	t.Cleanup(host.Pretend(root))

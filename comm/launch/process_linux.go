@@ -47,13 +47,14 @@ type process struct {
 
 func (p *process) stop(why string) { p.why <- why } // does not block: the channel has capacity 1
 
+// kill ends the process with SIGKILL. It returns a text that says so, and the blame killed.
 func (p *process) kill() (how string, became blame) {
 	p.cmd.Process.Kill() // fails if the process has ended, which is fine
 	return "killed by SIGKILL", killed
 }
 
-// suspended returns the process ID if a signal has stopped the process, and 0 otherwise. It
-// ignores a process that a debugger has stopped.
+// suspended returns the process ID if a signal such as SIGSTOP has stopped the process, and
+// 0 otherwise. It ignores a stop by a debugger.
 func (p *process) suspended() (pid int) {
 	pid = p.cmd.Process.Pid
 	var info unix.Siginfo
@@ -64,8 +65,9 @@ func (p *process) suspended() (pid int) {
 	return pid
 }
 
-// startProcesses starts the ranks of backend shm. It stops starting ranks when one of them
-// cannot be started or the context ends.
+// startProcesses starts the ranks of backend shm as processes and adds them to the
+// supervisor. It starts no more ranks after one could not be started or the context has
+// ended. The caller calls end when all ranks have ended.
 func startProcesses(ctx context.Context, o Options, out *output, all order, s *supervisor) (end func() error, err error) {
 	if os.Getenv(rankVariable) != "" {
 		return nil, errors.New("this process is a rank of another run and has not begun its job: main has to call launch.Child before anything else")
@@ -103,7 +105,8 @@ func startProcesses(ctx context.Context, o Options, out *output, all order, s *s
 	}, nil
 }
 
-// startProcess starts the process of a rank.
+// startProcess starts the process of the rank in order o. memory is the shared memory of
+// the run, and out receives the output of the process.
 func startProcess(o order, memory *os.File, out *output) (*process, error) {
 	ordersRead, ordersWrite, err := os.Pipe()
 	if err != nil {
@@ -139,8 +142,8 @@ func startProcess(o order, memory *os.File, out *output) (*process, error) {
 	return p, nil
 }
 
-// watch sends the process its orders and forwards its reports as events. When the process
-// has ended and its pipes are closed, watch sends the event ended.
+// watch sends order o to the process and forwards the reports of the process as events.
+// When the process has ended and its pipes are closed, watch sends the event ended.
 func (p *process) watch(o order, events chan<- event) {
 	var pipes sync.WaitGroup
 	var last *outcome
@@ -162,8 +165,9 @@ func (p *process) watch(o order, events chan<- event) {
 	events <- e
 }
 
-// sendOrders writes the order and, if the rank must stop early, the reason. It ignores
-// errors: they mean that the rank has ended, which watch notices.
+// sendOrders writes order o to the rank and, if the rank must stop early, the reason for
+// the stop. It ignores errors, because they mean that the rank has ended, which watch
+// notices.
 func (p *process) sendOrders(o order) {
 	orders := gob.NewEncoder(p.orders)
 	if orders.Encode(o) != nil {
@@ -177,7 +181,7 @@ func (p *process) sendOrders(o order) {
 }
 
 // readReports reads the reports of the rank and sends them as events. It returns the
-// outcome in the last report, or nil if there is none.
+// outcome that the last report contains, or nil if no report contains one.
 func (p *process) readReports(events chan<- event) *outcome {
 	reports := gob.NewDecoder(p.report)
 	for {
@@ -204,17 +208,17 @@ type signalError struct{ syscall.Signal }
 // Error returns a text such as "killed by SIGKILL".
 func (e *signalError) Error() string { return "killed by " + unix.SignalName(e.Signal) }
 
-// killedForMemory reports whether the kernel may have killed a process because memory ran
-// out. The only signs of this are the signal SIGKILL and a counter that the kernel
-// increments before; see explain.
+// killedForMemory reports whether died, the error for the death of a process, may mean that
+// the kernel killed the process for lack of memory. It only checks that the signal was
+// SIGKILL. The other sign is the kernel's counter of such kills; see explain.
 func killedForMemory(died error) bool {
 	by, ok := errors.AsType[*signalError](died)
 	return ok && by.Signal == syscall.SIGKILL
 }
 
-// describeDeath returns an error that says how a process ended without reporting an
-// outcome. termSignal reports that it ended by SIGTERM or SIGINT, which ask programs to
-// end.
+// describeDeath returns an error that says how a process ended that reported no outcome.
+// termSignal reports whether the process ended by SIGTERM or SIGINT, the signals that ask
+// programs to end.
 func describeDeath(state *os.ProcessState) (termSignal bool, err error) {
 	status, ok := state.Sys().(syscall.WaitStatus)
 	switch {

@@ -1,3 +1,5 @@
+//go:build linux
+
 package launch
 
 import (
@@ -18,7 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestResults checks the results of all ranks, for several numbers of ranks.
+// TestResults checks that Run returns the result of every rank, for 1 to 64 ranks.
 func TestResults(t *testing.T) {
 	for _, backend := range []string{"", "shm", "inproc"} {
 		for _, n := range []int{1, 2, 3, 8, 64} {
@@ -42,7 +44,8 @@ func TestResults(t *testing.T) {
 	}
 }
 
-// TestManyBarriers passes 1000 barriers with 8 ranks, usually more than there are cores.
+// TestManyBarriers checks that 8 ranks can run 1000 barriers. Usually there are fewer cores
+// than ranks.
 func TestManyBarriers(t *testing.T) {
 	checkCleanup(t)
 	if _, err := Run(t.Context(), Options{Ranks: 8, Output: t.Output()}, "barriers", []byte("1000")); err != nil {
@@ -50,7 +53,8 @@ func TestManyBarriers(t *testing.T) {
 	}
 }
 
-// TestUnusedComm runs jobs that return at once.
+// TestUnusedComm checks that a run succeeds if all jobs return at once and do not use the
+// communicator.
 func TestUnusedComm(t *testing.T) {
 	for _, backend := range []string{"shm", "inproc"} {
 		t.Run(backend, func(t *testing.T) {
@@ -64,7 +68,7 @@ func TestUnusedComm(t *testing.T) {
 	}
 }
 
-// TestLargeMessages runs a job whose argument and results do not fit in the buffer of a
+// TestLargeMessages checks a job whose argument and results are larger than the buffer of a
 // pipe.
 func TestLargeMessages(t *testing.T) {
 	checkCleanup(t)
@@ -74,7 +78,7 @@ func TestLargeMessages(t *testing.T) {
 	}
 }
 
-// TestTwoRuns checks the results of two runs at the same time.
+// TestTwoRuns checks that two runs at the same time return their own results.
 func TestTwoRuns(t *testing.T) {
 	checkCleanup(t)
 	var wg sync.WaitGroup
@@ -90,7 +94,8 @@ func TestTwoRuns(t *testing.T) {
 }
 
 // TestThreadsEnd ends threads of the launcher while ranks run. It checks that the ranks
-// survive, although the kernel kills a rank with the thread that started it.
+// survive. The kernel kills a rank when the thread that started the rank ends. Therefore
+// the launcher must keep that thread.
 func TestThreadsEnd(t *testing.T) {
 	checkCleanup(t)
 	over := make(chan struct{})
@@ -111,7 +116,8 @@ func TestThreadsEnd(t *testing.T) {
 	<-over
 }
 
-// TestOutput checks the text that ranks write to stdout and stderr.
+// TestOutput checks that every line that ranks write to stdout and stderr arrives, with the
+// rank before it.
 func TestOutput(t *testing.T) {
 	checkCleanup(t)
 	var b bytes.Buffer
@@ -126,7 +132,8 @@ func TestOutput(t *testing.T) {
 	}
 }
 
-// TestOutputFails checks that ranks succeed although their output cannot be written.
+// TestOutputFails checks that the ranks succeed although their output cannot be written.
+// Run returns the results and the error of the output.
 func TestOutputFails(t *testing.T) {
 	checkCleanup(t)
 	r, w := io.Pipe()
@@ -137,8 +144,8 @@ func TestOutputFails(t *testing.T) {
 	}
 }
 
-// TestSubprocess checks that Run does not wait for processes that ranks have started and
-// that keep the output of the ranks open.
+// TestSubprocess lets ranks start processes that outlive them and keep the output of the
+// ranks open. It checks that Run does not wait for these processes.
 func TestSubprocess(t *testing.T) {
 	checkCleanup(t)
 	got, err := Run(t.Context(), Options{Ranks: 2, Output: t.Output()}, "subprocess", nil)
@@ -156,7 +163,8 @@ func TestSubprocess(t *testing.T) {
 	}
 }
 
-// TestCPUs checks that ranks are bound to the given CPUs, and the error for an invalid CPU.
+// TestCPUs checks that each rank is bound to the CPU that Options.CPUs gives, and the error
+// for a CPU that does not exist.
 func TestCPUs(t *testing.T) {
 	for _, backend := range []string{"shm", "inproc"} {
 		t.Run(backend, func(t *testing.T) {
@@ -172,7 +180,8 @@ func TestCPUs(t *testing.T) {
 	}
 }
 
-// TestRefusedOptions checks the errors for options with which Run starts nothing.
+// TestRefusedOptions checks the errors for options that Run refuses before it starts a
+// rank.
 func TestRefusedOptions(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -199,8 +208,8 @@ func TestRefusedOptions(t *testing.T) {
 	}
 }
 
-// TestMissingChild checks that Run refuses to start ranks in the process of a rank. A
-// program that does not call Child would otherwise start itself again and again.
+// TestMissingChild checks that Run returns an error in a process that is itself a rank.
+// Otherwise a program that does not call Child would start itself again and again.
 func TestMissingChild(t *testing.T) {
 	t.Setenv(rankVariable, "0")
 	_, err := Run(t.Context(), Options{Ranks: 1}, "idle", nil)
@@ -209,8 +218,8 @@ func TestMissingChild(t *testing.T) {
 	}
 }
 
-// TestWaitingCost checks the CPU time of a rank that waits for another: it polls for a
-// moment and then sleeps.
+// TestWaitingCost checks that a rank that waits one second for another rank uses little CPU
+// time: it polls for a moment and then sleeps.
 func TestWaitingCost(t *testing.T) {
 	const wait, most = time.Second, 80 * time.Millisecond
 	got, err := Run(t.Context(), Options{Ranks: 2, Output: t.Output()}, "wait", []byte(wait.String()))

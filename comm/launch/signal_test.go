@@ -1,3 +1,5 @@
+//go:build linux
+
 package launch
 
 import (
@@ -14,7 +16,8 @@ import (
 )
 
 // TestSignalledGroup checks the error when a rank dies by SIGTERM. If the context ends soon
-// after, the signal was also sent to the launcher, and the run was stopped.
+// after that, the launcher has received the signal, too, and the error must say that the
+// run was stopped.
 func TestSignalledGroup(t *testing.T) {
 	for _, tt := range []struct {
 		after      time.Duration // time until the context ends
@@ -66,8 +69,9 @@ func (r *continuer) Write(text []byte) (int, error) {
 	return r.Buffer.Write(text)
 }
 
-// TestStoppedRank stops a rank for which another rank waits. It checks that the launcher
-// reports it once, and that the run succeeds after the rank has continued.
+// TestStoppedRank stops the process of a rank with a signal while another rank waits for
+// it. It checks that the launcher reports the stopped process once, and that the run
+// succeeds after the process has continued.
 func TestStoppedRank(t *testing.T) {
 	checkCleanup(t)
 	suspendedPeriod = 20 * time.Millisecond

@@ -1,3 +1,5 @@
+//go:build linux
+
 package launch
 
 import (
@@ -20,10 +22,11 @@ var soak = flag.Bool("soak", false, "run a million generations of barriers and s
 
 func init() { Register("soak", soakJob) }
 
-// soakJob synchronizes with the other ranks many times, alternately by a barrier and by
-// signals, with random delays. Each rank stores in its window the generation that it has
-// entered. After a synchronization, no rank may be behind, which would be an early release,
-// or two generations ahead.
+// soakJob synchronizes with the other ranks many times, with random delays, alternately by
+// a barrier and by signals. Each rank stores in its window the generation that it has
+// entered: the number of synchronizations so far. After each synchronization, soakJob
+// returns an error if another rank is behind, which means an early release, or is two
+// generations ahead.
 func soakJob(_ context.Context, c *comm.Comm, arg []byte) ([]byte, error) {
 	var generations uint64
 	if err := json.Unmarshal(arg, &generations); err != nil {
@@ -61,7 +64,8 @@ func soakJob(_ context.Context, c *comm.Comm, arg []byte) ([]byte, error) {
 }
 
 // notifyAndWait notifies all other ranks and waits until this rank has received times
-// notices for each other rank. times is the number of calls, including this one.
+// notices per other rank, counted together. times is the number of calls so far, including
+// this call.
 func notifyAndWait(c *comm.Comm, w *comm.Window, times int64) error {
 	for rank := range c.Size() {
 		if rank == c.Rank() {
@@ -74,8 +78,8 @@ func notifyAndWait(c *comm.Comm, w *comm.Window, times int64) error {
 	return w.WaitSignal(0, tl.GE, times*int64(c.Size()-1))
 }
 
-// TestSoak checks that barriers and signals between processes release ranks neither too
-// early nor never.
+// TestSoak runs soakJob in processes. It checks that barriers and signals never release a
+// rank too early, and always release it in the end.
 func TestSoak(t *testing.T) {
 	arg := "2000"
 	if *soak {

@@ -18,10 +18,11 @@ type failure struct {
 // maxErrors is the largest number of different errors that are listed.
 const maxErrors = 4
 
-// summarise combines the failures of ranks, in the order in which the ranks ended. It
-// returns each root cause once, then the ranks that failed in consequence. If the caller
-// has stopped the run, most failures are consequences of the stop. If there is no root
-// cause, summarise then returns one of these failures, which says where a rank was.
+// summarise combines the failures of ranks, which are in the order in which the ranks
+// ended. It returns each root cause once, and then one error that lists the ranks that
+// failed in consequence. stopped says that the caller has stopped the run; then most
+// failures are consequences of the stop. If the run was stopped and no failure is a root
+// cause, summarise returns one of the failures as an example of where a rank was.
 func summarise(failures []failure, stopped bool) (errs []error) {
 	most := deadlocked // failures with at most this blame are root causes
 	if !stopped {
@@ -58,8 +59,9 @@ func summarise(failures []failure, stopped bool) (errs []error) {
 	return slices.Concat(errs, groupErrors(slow), groupErrors(left))
 }
 
-// groupErrors returns one error for each group of equal errors. After maxErrors groups, it
-// combines all other errors in one.
+// groupErrors combines errors that are equal except for the number of the rank, and returns
+// one error for each group. If there are more than maxErrors groups, it combines the errors
+// of all further groups in one error.
 func groupErrors(list []*RankError) (errs []error) {
 	groups := map[string]*errorGroup{}
 	var more []*RankError
@@ -109,7 +111,8 @@ func (e *RankError) Error() string {
 	return fmt.Sprintf("rank %d: %s", e.Rank, e.text())
 }
 
-// text returns the error without the rank with which errors of comm begin.
+// text returns the text of Err. It removes the prefix "rank N: ", with which errors of comm
+// begin.
 func (e *RankError) text() string {
 	return strings.TrimPrefix(e.Err.Error(), fmt.Sprintf("rank %d: ", e.Rank))
 }
@@ -120,7 +123,8 @@ func (e *RankError) Unwrap() error { return e.Err }
 // rank.
 type errorGroup struct{ ranks []*RankError }
 
-// Error returns a text such as "ranks 0 to 2: disk full", with the error of the first rank.
+// Error returns a text such as "ranks 0 to 2: disk full". The text after the ranks is that
+// of the first rank.
 func (a *errorGroup) Error() string { return formatRanks(a.ranks) + ": " + a.ranks[0].text() }
 
 func (a *errorGroup) Unwrap() error { return a.ranks[0] }

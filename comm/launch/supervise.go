@@ -74,13 +74,15 @@ func newSupervisor(o Options, out *output) *supervisor {
 	}
 }
 
-// add adds a rank to the run. r is nil if the rank could not be started.
+// add adds a rank that the launcher has tried to start. r controls the rank; it is nil if
+// the rank could not be started.
 func (s *supervisor) add(rank int, r rankControl) {
 	s.ranks[rank] = rankState{rankControl: r, phase: "start: "}
 	s.unfinished++
 }
 
-// wait handles events until all ranks that were started have ended.
+// wait handles the events of the ranks, the end of ctx and the timeouts until all started
+// ranks have ended.
 func (s *supervisor) wait(ctx context.Context) {
 	late := time.NewTimer(s.arrivalTimeout)
 	defer late.Stop()
@@ -119,7 +121,8 @@ func (s *supervisor) wait(ctx context.Context) {
 	}
 }
 
-// handle updates the state of a rank, and stops the run if the rank has failed.
+// handle updates the state of the rank that event e is about. If the rank has failed,
+// handle stops the run.
 func (s *supervisor) handle(e event) {
 	r := &s.ranks[e.rank]
 	if r.ended {
@@ -152,9 +155,10 @@ func (s *supervisor) handle(e event) {
 	}
 }
 
-// explain returns the error for the death of a rank. If the kernel killed the rank because
-// memory ran out, the error says so. The kernel counts the processes that it has killed in
-// the control group; explain attributes each of them to one rank.
+// explain returns the error for a rank whose process died without an outcome. If the kernel
+// killed the process for lack of memory, it adds that reason to died. The kernel counts the
+// processes of the control group that it has killed for lack of memory; explain attributes
+// each of these kills to one rank.
 func (s *supervisor) explain(died error) error {
 	if !killedForMemory(died) || host.OOMKills() <= s.oomKills {
 		return died
@@ -167,7 +171,8 @@ func (s *supervisor) explain(died error) error {
 	return fmt.Errorf("%w: out of memory%s: take fewer ranks, or have them use less", died, why)
 }
 
-// stop asks all ranks to end. Only the first call has an effect.
+// stop asks all ranks to end and gives them the reason why. Only the first call has an
+// effect.
 func (s *supervisor) stop(why string) {
 	if s.stopping {
 		return
@@ -181,7 +186,8 @@ func (s *supervisor) stop(why string) {
 	}
 }
 
-// killMissing kills the ranks that have not arrived in time, and stops the run.
+// killMissing kills the ranks that were started but have not reported that they run, and
+// stops the run.
 func (s *supervisor) killMissing() {
 	if s.stopping {
 		return // the ranks were asked to stop, and are killed soon
@@ -195,7 +201,7 @@ func (s *supervisor) killMissing() {
 	}
 }
 
-// killRest kills the ranks that were asked to stop and have not ended.
+// killRest kills the ranks that were asked to stop and have not ended in time.
 func (s *supervisor) killRest() {
 	for i := range s.ranks {
 		if r := &s.ranks[i]; r.rankControl != nil && !r.ended && r.killReason == nil {
@@ -205,10 +211,10 @@ func (s *supervisor) killRest() {
 	}
 }
 
-// reportSuspended reports, once, each rank whose process a signal has stopped. Other ranks
-// wait for this rank without limit, which looks like a hang. A process that is found
-// stopped only once is not reported: it may be about to continue, together with the
-// launcher.
+// reportSuspended writes a message about each rank whose process a signal has stopped, once
+// per rank. Other ranks wait for such a rank without limit, which looks like a hang. A
+// process is reported only when it is found stopped twice in a row, because after the first
+// time it may be about to continue together with the launcher.
 func (s *supervisor) reportSuspended() {
 	for i := range s.ranks {
 		r := &s.ranks[i]
@@ -226,7 +232,7 @@ func (s *supervisor) reportSuspended() {
 	}
 }
 
-// results returns the results of the jobs by rank, or nil unless all jobs succeeded.
+// results returns the results of the jobs by rank. It returns nil if a job failed.
 func (s *supervisor) results() [][]byte {
 	if s.succeeded < len(s.ranks) {
 		return nil
@@ -234,7 +240,7 @@ func (s *supervisor) results() [][]byte {
 	return lists.Make(len(s.ranks), func(i int) []byte { return s.ranks[i].result })
 }
 
-// runError returns the error of the run: nil if all jobs succeeded.
+// runError returns the error of the whole run. It is nil if all jobs succeeded.
 func (s *supervisor) runError() error {
 	stopped := s.cause != nil && s.succeeded < len(s.ranks)
 	errs := summarise(s.failures, stopped)

@@ -1,3 +1,5 @@
+//go:build linux
+
 package launch
 
 import (
@@ -13,8 +15,8 @@ import (
 	"github.com/kernbench/kernbench/comm"
 )
 
-// TestLines writes a text in random parts and checks that its lines are written with
-// prefixes.
+// TestLines writes a text in random pieces to the output of a rank and checks that every
+// line is written with the rank before it.
 func TestLines(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		parts := rapid.SliceOf(rapid.StringMatching(`[ab\n]{0,8}`)).Draw(t, "parts")
@@ -36,7 +38,8 @@ func TestLines(t *testing.T) {
 	})
 }
 
-// TestSummarise checks the errors that summarise returns, with and without a stopped run.
+// TestSummarise checks the errors that summarise returns for lists of failures, both for a
+// run that the caller has stopped and for one that ended by itself.
 func TestSummarise(t *testing.T) {
 	failed := func(whose blame, text string, ranks ...int) (list []failure) {
 		for _, r := range ranks {
@@ -91,7 +94,8 @@ func TestSummarise(t *testing.T) {
 	}
 }
 
-// TestRankErrorIs checks that the error of a run on goroutines wraps the errors of comm.
+// TestRankErrorIs checks that errors.Is finds the errors of comm in the error of a run
+// whose ranks are goroutines.
 func TestRankErrorIs(t *testing.T) {
 	_, err := Run(withDeadline(t), Options{Backend: "inproc", Ranks: 2}, "fault", trouble{How: "return"}.arg(t))
 	if !errors.Is(err, comm.ErrClosed) {

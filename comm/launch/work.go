@@ -42,7 +42,8 @@ type environment struct {
 	stack               io.Writer           // receives the stack of a panic
 }
 
-// runJob opens the communicator, runs the job of a rank and closes the communicator.
+// runJob opens the communicator of the rank, runs the job, closes the communicator, and
+// returns the result or the error.
 func (o order) runJob(ctx context.Context, env environment) outcome {
 	job, err := findJob(o.Job)
 	if err != nil {
@@ -71,7 +72,9 @@ func (o order) runJob(ctx context.Context, env environment) outcome {
 	return outcome{result: result}
 }
 
-// callJob runs the job in a new goroutine, so that panics and runtime.Goexit are noticed.
+// callJob binds the rank to its CPU, if the order names one, runs the job in a new
+// goroutine, and returns the result or error of the job. A panic and runtime.Goexit of the
+// job become errors.
 func (o order) callJob(ctx context.Context, job Job, c *comm.Comm, env environment) (result []byte, err error) {
 	err = errors.New("it ended its goroutine instead of returning")
 	done := make(chan struct{})
@@ -95,7 +98,8 @@ func (o order) callJob(ctx context.Context, job Job, c *comm.Comm, env environme
 	return result, err
 }
 
-// blameFor returns whose fault an error is. For nil it returns own.
+// blameFor returns whose fault err is, in the view of the rank that got it. For a nil error
+// it returns own.
 func blameFor(ctx context.Context, err error) blame {
 	switch {
 	case errors.Is(err, comm.ErrPeer), errors.Is(err, comm.ErrLost):
@@ -157,11 +161,13 @@ type lines struct {
 	part   []byte // the beginning of an incomplete line
 }
 
-// forRank returns a writer for the output of a rank.
+// forRank returns a writer that splits the output of a rank into lines and writes them with
+// the rank before each line.
 func (o *output) forRank(rank int) *lines {
 	return &lines{output: o, prefix: fmt.Sprintf("rank %d: ", rank)}
 }
 
+// Write collects the text of the rank and writes each line when it is complete or too long.
 func (l *lines) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -177,7 +183,7 @@ func (l *lines) Write(b []byte) (int, error) {
 	return n, nil
 }
 
-// flush writes the incomplete last line, if any.
+// flush writes the last line of the rank if the line is incomplete.
 func (l *lines) flush() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -186,7 +192,8 @@ func (l *lines) flush() {
 	}
 }
 
-// writeLine writes the current line after its prefix. The caller holds the lock.
+// writeLine writes the collected line after the prefix with the rank. The caller holds the
+// lock of the output.
 func (l *lines) writeLine() {
 	text := fmt.Appendf(nil, "%s%s\n", l.prefix, l.part)
 	l.part = l.part[:0]

@@ -7,7 +7,8 @@ import (
 	"sync/atomic"
 )
 
-// Taken reports whether a process has joined the run at a path as a rank.
+// Taken reports whether a process has joined the run whose file is at path as the given
+// rank.
 func Taken(path string, rank int) (bool, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -20,7 +21,7 @@ func Taken(path string, rank int) (bool, error) {
 // Version is the version of the file layout that this package supports.
 const Version = version
 
-// SetVersion sets the layout version of a file.
+// SetVersion changes the layout version in the header of the run's file f to v.
 func SetVersion(f *os.File, v uint32) error {
 	m, err := open(f, 1)
 	if err != nil {

@@ -53,11 +53,15 @@ type file struct {
 	states []rankState
 }
 
+// statesEnd returns the offset in the file at which the states of the ranks end and segment
+// 0 begins.
 func statesEnd(ranks int) int64 { return align(page+int64(ranks)*cacheLine, page) }
 
+// align rounds n up to a multiple of to.
 func align(n, to int64) int64 { return (n + to - 1) / to * to }
 
-// initialize writes the header of a run into an empty file.
+// initialize writes the header of a run with the given number of ranks into the empty file
+// f. first is the rank that creates the run; -1 means a launcher.
 func initialize(f *os.File, ranks, first int) error {
 	if err := allocate(f, 0, statesEnd(ranks)); err != nil {
 		return err
@@ -76,10 +80,11 @@ func initialize(f *os.File, ranks, first int) error {
 // minChecked is the smallest size, in bytes, that allocate compares with the free memory.
 const minChecked = 1 << 20
 
-// allocate reserves memory for a part of the file. Without it, a lack of memory would show
-// only at a later write, as a signal. First allocate compares the size with the free
-// memory: the pages count against the control group of this process, and the kernel kills
-// a process in the group instead of refusing pages.
+// allocate reserves memory for n bytes of the file from offset off on. Without it, a lack
+// of memory would show only at a later write, as a signal that ends the process. First,
+// allocate compares n with the free memory and returns an error if n is too large. The
+// kernel would not return an error: the pages count against the control group of this
+// process, and the kernel kills a process of the group.
 func allocate(f *os.File, off, n int64) error {
 	if n >= minChecked {
 		if err := host.Available().Check(uint64(n)); err != nil {
@@ -96,7 +101,7 @@ func allocate(f *os.File, off, n int64) error {
 	return nil
 }
 
-// open maps the header of a file and the states of the given number of ranks. The caller
+// open maps the header of the file and the states of the given number of ranks. The caller
 // may use the states only after check has succeeded.
 func open(f *os.File, ranks int) (*file, error) {
 	info, err := f.Stat()
@@ -119,7 +124,8 @@ func open(f *os.File, ranks int) (*file, error) {
 
 var errNotRun = errors.New("not shared memory of a run")
 
-// check compares the header with what a rank expects.
+// check returns an error if the file is not a run's, has another layout version, or has
+// another number of ranks than ranks. rank is the rank that wants to join.
 func (m *file) check(rank, ranks int) error {
 	switch h := m.head; {
 	case h.magic != magic:
@@ -134,8 +140,8 @@ func (m *file) check(rank, ranks int) error {
 	return nil
 }
 
-// mismatchError returns the error of a rank that expects another number of ranks than the
-// file has.
+// mismatchError returns the error for a rank that expects the given number of ranks, while
+// the file has another number.
 func (m *file) mismatchError(rank, ranks int) error {
 	creator := "the launcher"
 	if m.head.first >= 0 {
@@ -153,12 +159,13 @@ func (m *file) unmap() error {
 	return unix.Munmap(top)
 }
 
-// close unmaps and closes the file.
+// close unmaps the header and the states, and closes the file.
 func (m *file) close() error { return errors.Join(m.unmap(), m.File.Close()) }
 
-// Create creates the memory of a run. A launcher passes the memory on to processes, which
-// use the rendezvous fd:N for descriptor N. The ranks notice when the launcher closes the
-// returned holder or dies.
+// Create creates the shared memory of a run without a name. A launcher passes the file
+// memory to the processes of the ranks, which use the rendezvous fd:N, where N is their
+// descriptor of the file. The launcher keeps the file holder. The ranks fail when the
+// launcher closes holder or ends.
 func Create(nranks int) (memory *os.File, holder *os.File, err error) {
 	fd, err := unix.MemfdCreate("kernbench", unix.MFD_CLOEXEC)
 	if err != nil {
@@ -178,13 +185,14 @@ func Create(nranks int) (memory *os.File, holder *os.File, err error) {
 	return memory, holder, nil
 }
 
-// reopen opens the file of a descriptor again. Locks of the new open file are its own, and
-// child processes do not inherit them.
+// reopen opens the file of descriptor fd a second time. Locks belong to the new open file,
+// so child processes do not inherit them.
 func reopen(fd int) (*os.File, error) {
 	return os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", fd), os.O_RDWR, 0)
 }
 
-// joinByDescriptor joins a run through a descriptor that this process was started with.
+// joinByDescriptor joins a run as the given rank. text is the number of a file descriptor
+// that this process was started with.
 func joinByDescriptor(text string, rank, ranks int) (*file, error) {
 	fd, err := strconv.Atoi(text)
 	if err != nil || fd < 0 {

@@ -20,7 +20,8 @@ func init() { comm.Register(Name, backend{}) }
 
 type backend struct{}
 
-// Join makes this process a rank of the run that rendezvous names.
+// Join makes this process the given rank of the run that rendezvous names. It returns the
+// connection of the rank to the run.
 func (backend) Join(ctx context.Context, rank, nranks int, rendezvous string, bytes int64) (comm.Link, error) {
 	l := &link{rank: rank, ranks: nranks}
 	var err error
@@ -47,8 +48,9 @@ type link struct {
 	closed      bool
 }
 
-// allocateBase allocates segment 0 and moves the offset of the next segment behind it.
-// Every rank calls it.
+// allocateBase allocates segment 0, the control memory of the world, with the given bytes
+// per rank. It sets the offset of the next segment to the end of segment 0. Every rank
+// calls it.
 func (l *link) allocateBase(bytes int64) error {
 	h := l.head
 	if !atomic.CompareAndSwapUint64(&h.bytes, 0, uint64(bytes)) && atomic.LoadUint64(&h.bytes) != uint64(bytes) {
@@ -61,14 +63,16 @@ func (l *link) allocateBase(bytes int64) error {
 	return allocate(l.File, from, n)
 }
 
-// Reserve allocates a segment at the end of the file. Its handle is the offset.
+// Reserve allocates a segment at the end of the file and returns its handle, which is its
+// offset in the file.
 func (l *link) Reserve(members int, bytes int64) (uint64, error) {
 	n := segmentBytes(members, bytes)
 	off := int64(atomic.AddUint64(&l.head.next, uint64(n))) - n
 	return uint64(off), allocate(l.File, off, n)
 }
 
-// Sleep waits until another rank changes the bell of this rank, at most for d.
+// Sleep waits until another rank changes the bell of this rank, at most for d. It does not
+// wait if ready returns true. With d = 0 it only lets other goroutines and processes run.
 func (l *link) Sleep(ready func() bool, d time.Duration) {
 	if d == 0 {
 		yield()
@@ -83,7 +87,8 @@ func (l *link) Sleep(ready func() bool, d time.Duration) {
 	atomic.StoreUint32(&b.asleep, 0)
 }
 
-// Wake changes the bell of a rank that is asleep, which ends its sleep.
+// Wake ends the sleep of a rank by changing the rank's bell. It does nothing if the rank is
+// awake.
 func (l *link) Wake(rank int) {
 	b := &l.states[rank]
 	if atomic.LoadUint32(&b.asleep) == 0 {
@@ -93,8 +98,9 @@ func (l *link) Wake(rank int) {
 	futexWake(&b.bell)
 }
 
-// Lost returns an error if the process of a rank has ended. For the own rank it returns an
-// error if a rank expects another number of ranks or the launcher has ended.
+// Lost returns an error if the process of another rank has ended. For this rank itself it
+// returns an error if the launcher has ended, or if some rank expects another number of
+// ranks.
 func (l *link) Lost(rank int) error {
 	at, reason := rankLockAt(rank), "its process has ended"
 	if rank == l.rank {
@@ -115,8 +121,8 @@ func (l *link) Lost(rank int) error {
 	return err
 }
 
-// Close unmaps everything and closes the file. It removes the name of a run that some ranks
-// have not joined, because the run can no longer become complete.
+// Close unmaps all segments and closes the file. If some ranks have not joined yet, it
+// removes the name of the run, because the run can no longer become complete.
 func (l *link) Close() error {
 	if l.closed {
 		return nil

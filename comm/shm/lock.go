@@ -26,15 +26,16 @@ const (
 
 func rankLockAt(rank int) int64 { return rankLock + int64(rank) }
 
-// flock runs an fcntl command with a lock of a kind on n bytes, and returns the lock as the
-// kernel has changed it.
+// flock runs the fcntl command with a lock of the given kind on n bytes of f, beginning at
+// byte from. It returns the lock as the kernel has changed it.
 func flock(f *os.File, command int, kind int16, from, n int64) (unix.Flock_t, error) {
 	l := unix.Flock_t{Type: kind, Whence: io.SeekStart, Start: from, Len: n}
 	err := retryInterrupted(func() error { return unix.FcntlFlock(f.Fd(), command, &l) })
 	return l, err
 }
 
-// retryInterrupted repeats a system call while signals interrupt it.
+// retryInterrupted repeats a system call as long as it fails because a signal has
+// interrupted it.
 func retryInterrupted(call func() error) error {
 	for {
 		if err := call(); !errors.Is(err, unix.EINTR) {
@@ -43,7 +44,8 @@ func retryInterrupted(call func() error) error {
 	}
 }
 
-// lock tries to take the lock on a byte without waiting.
+// lock tries to lock the byte of f at offset at without waiting. It reports whether it has
+// taken the lock.
 func lock(f *os.File, at int64) (taken bool, err error) {
 	_, err = flock(f, unix.F_OFD_SETLK, unix.F_WRLCK, at, 1)
 	if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EACCES) {
@@ -55,7 +57,8 @@ func lock(f *os.File, at int64) (taken bool, err error) {
 	return true, nil
 }
 
-// lockWaiting waits for the lock on a byte. No process holds it for long.
+// lockWaiting locks the byte of f at offset at. It waits while another process holds the
+// lock, which is never long.
 func lockWaiting(f *os.File, at int64) error {
 	if _, err := flock(f, unix.F_OFD_SETLKW, unix.F_WRLCK, at, 1); err != nil {
 		return fmt.Errorf("lock shared memory: %w", err)
@@ -63,10 +66,12 @@ func lockWaiting(f *os.File, at int64) error {
 	return nil
 }
 
-// unlock releases a lock. If that fails, closing the file releases it.
+// unlock releases the lock on the byte of f at offset at. It ignores errors, because
+// closing the file releases the lock too.
 func unlock(f *os.File, at int64) { flock(f, unix.F_OFD_SETLK, unix.F_UNLCK, at, 1) }
 
-// isLocked reports whether another open file holds a lock on any of n bytes.
+// isLocked reports whether another open file holds a lock on any of the n bytes of f from
+// offset from on.
 func isLocked(f *os.File, from, n int64) (bool, error) {
 	l, err := flock(f, unix.F_OFD_GETLK, unix.F_WRLCK, from, n)
 	if err != nil {
@@ -80,13 +85,13 @@ const (
 	futexOpWake = 1
 )
 
-// futexWait sleeps while a word has the value v, at most for d. It may return early.
+// futexWait sleeps as long as *w is v, at most for d. It may return early.
 func futexWait(w *uint32, v uint32, d time.Duration) {
 	t := unix.NsecToTimespec(int64(d))
 	unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(w)), futexOpWait, uintptr(v), uintptr(unsafe.Pointer(&t)), 0, 0)
 }
 
-// futexWake wakes all processes that sleep on a word.
+// futexWake wakes all processes that sleep in futexWait on w.
 func futexWake(w *uint32) {
 	unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(w)), futexOpWake, 1<<30, 0, 0, 0)
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/kernbench/kernbench/comm/shm"
 )
 
-// TestMain runs the tests and checks that no file is left in /dev/shm. In a process that a
-// test has started, it runs a rank.
+// TestMain runs the tests and checks that they have left no file in /dev/shm. In a process
+// that a test has started, it runs a rank instead.
 func TestMain(m *testing.M) {
 	if rank := os.Getenv("COMM_RANK"); rank != "" {
 		os.Exit(runChild(rank, os.Getenv("COMM_RANKS"), os.Getenv("COMM_AT")))
@@ -25,7 +25,8 @@ func TestMain(m *testing.M) {
 	os.Exit(commtest.Main(m))
 }
 
-// runChild opens a rank and closes it, or prints the error. It returns the exit status.
+// runChild opens the given rank of the run that at names, and closes it. It prints an
+// error, if any, and returns the exit status.
 func runChild(rank, ranks, at string) int {
 	r, _ := strconv.Atoi(rank)
 	n, _ := strconv.Atoi(ranks)
@@ -41,10 +42,11 @@ func runChild(rank, ranks, at string) int {
 	return 0
 }
 
-// runPath returns the path of the file of a named run.
+// runPath returns the path of the file of the run with the given name.
 func runPath(name string) string { return filepath.Join(shm.Folder, "kernbench."+name) }
 
-// makeFolder creates an empty folder in memory.
+// makeFolder creates an empty folder on a file system in memory. The test fails if the
+// folder is not empty at the end.
 func makeFolder(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(shm.Folder, commtest.Name())
@@ -59,8 +61,9 @@ func makeFolder(t *testing.T) string {
 	return dir
 }
 
-// join opens ranks of a run at the same time and returns the error of each. Ranks that it
-// could open run a barrier and close.
+// join opens the given ranks of a run of nranks ranks at the same time. at names the run.
+// Ranks that can be opened call a barrier and close. join returns the error of each rank,
+// in the order of the list.
 func join(at string, nranks int, ranks ...int) []error {
 	errs := make([]error, len(ranks))
 	done := make(chan struct{})
@@ -83,8 +86,9 @@ func join(at string, nranks int, ranks ...int) []error {
 	return errs
 }
 
-// openFirst opens the first rank of a run in the background and returns when other ranks
-// can find the run. The channel delivers the error of the rank when it ends.
+// openFirst opens the first rank of a run in the background. It returns when the file of
+// the run exists at path, so that other ranks can join. The channel delivers the error of
+// the rank after the rank has closed or failed.
 func openFirst(t *testing.T, ctx context.Context, rank, nranks int, at, path string) <-chan error {
 	t.Helper()
 	result := make(chan error, 1)
@@ -107,7 +111,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// waitFor waits until a condition is true, and fails the test if that takes too long.
+// waitFor waits until condition returns true. The test fails if that takes too long.
 func waitFor(t *testing.T, condition func() bool) {
 	t.Helper()
 	tick := time.NewTicker(time.Millisecond)
@@ -119,7 +123,7 @@ func waitFor(t *testing.T, condition func() bool) {
 	}
 }
 
-// checkError fails the test unless the text of an error is one of want.
+// checkError fails the test unless the text of err is one of want.
 func checkError(t *testing.T, err error, want ...string) {
 	t.Helper()
 	if err := commtest.Says(err, want...); err != nil {

@@ -19,8 +19,8 @@ import (
 	"github.com/kernbench/kernbench/internal/host/hosttest"
 )
 
-// runLaunched runs body on every rank of a run that it creates like a launcher. The ranks
-// are goroutines. memory is the memory of the run.
+// runLaunched creates the memory of a run as a launcher does, and runs body on every rank.
+// The ranks are goroutines. Body gets the memory of the run.
 func runLaunched(t *testing.T, nranks int, body func(c *comm.Comm, memory *os.File) error) {
 	t.Helper()
 	memory, holder, err := shm.Create(nranks)
@@ -51,8 +51,8 @@ func countPages(memory *os.File) (int64, error) {
 	return s.Blocks * 512 / 4096, err
 }
 
-// TestFreed checks that the pages of windows and domains are freed when the last member has
-// closed them, and that a thousand closed domains leave no pages.
+// TestFreed checks that the pages of a window or a domain are freed when its last member
+// has closed it. It also checks that a thousand closed domains leave no pages.
 func TestFreed(t *testing.T) {
 	runLaunched(t, 3, func(c *comm.Comm, memory *os.File) error {
 		// expect counts pages between two barriers, while no rank allocates or frees.
@@ -126,7 +126,8 @@ func TestFreed(t *testing.T) {
 	})
 }
 
-// TestLauncherGone checks the error of a waiting rank when the launcher closes the holder.
+// TestLauncherGone checks the error of a waiting rank when the launcher closes the file
+// holder that Create has returned.
 func TestLauncherGone(t *testing.T) {
 	memory, holder, err := shm.Create(2)
 	if err != nil {
@@ -144,9 +145,10 @@ func TestLauncherGone(t *testing.T) {
 	checkError(t, <-result, "rank 0: open, hello, rank 1: the launcher has ended")
 }
 
-// TestTooLarge checks that a request for more memory than the machine has is refused
-// without trying: the kernel would kill a process. The test runs only if the file system
-// has a limit, so that a failure of the check does no harm.
+// TestTooLarge checks that a window larger than the memory of the machine is an error, and
+// that the error comes from the check before the allocation. Without the check the kernel
+// would kill a process. The test runs only if the file system has a size limit, so that a
+// missing check does no harm.
 func TestTooLarge(t *testing.T) {
 	hosttest.SetMemory(t, 2000)
 	var fs unix.Statfs_t
@@ -167,8 +169,9 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// TestFull checks that a full file system is an error and not a signal, for segments and
-// for the file of the run itself.
+// TestFull checks that a full file system leads to an error and not to a signal. It fills
+// the file system with windows, and creates runs whose header or first segment does not
+// fit.
 func TestFull(t *testing.T) {
 	mountSmall := func(t *testing.T, bytes int) string {
 		dir := t.TempDir()

@@ -18,8 +18,9 @@ import (
 	"github.com/kernbench/kernbench/comm/shm"
 )
 
-// rankCommand returns a command that runs a rank as another process, and its output. uid is
-// the user of the process; 0 means the user of the test.
+// rankCommand returns a command that opens and closes a rank in another process, and the
+// buffer that receives the output of the process. uid is the user of the process; 0 means
+// the user of the test.
 func rankCommand(t *testing.T, uid uint32, rank, nranks int, at string) (*exec.Cmd, *bytes.Buffer) {
 	t.Helper()
 	self, err := os.Executable()
@@ -59,7 +60,8 @@ func copyProgram(t *testing.T, program string) string {
 	return to
 }
 
-// leaveKilledRun starts the first rank of a run and kills it, so that its file remains.
+// leaveKilledRun starts the first rank of a run as a process and kills it, so that the file
+// of the run remains at path.
 func leaveKilledRun(t *testing.T, rank, nranks int, at, path string) {
 	t.Helper()
 	cmd, _ := rankCommand(t, 0, rank, nranks, at)
@@ -78,8 +80,8 @@ func leaveKilledRun(t *testing.T, rank, nranks int, at, path string) {
 	}
 }
 
-// TestStale checks that a new run can use the name of a dead run, also with the rank that
-// died and with another number of ranks.
+// TestStale checks that a new run can use the name of a dead run. The new run may have
+// another number of ranks, and may contain the rank whose process died.
 func TestStale(t *testing.T) {
 	at := filepath.Join(makeFolder(t), "kernbench.run")
 	leaveKilledRun(t, 0, 2, at, at)
@@ -88,8 +90,8 @@ func TestStale(t *testing.T) {
 	commtest.Succeed(t, join(at, 2, 0, 1))
 }
 
-// TestSweep checks that a new run removes the files of dead runs in its folder, but not
-// those of living runs or other files.
+// TestSweep checks that a new run removes the files of dead runs in its folder. Files of
+// living runs and other files must remain.
 func TestSweep(t *testing.T) {
 	dir := makeFolder(t)
 	dead, living, other := filepath.Join(dir, "kernbench.dead"), filepath.Join(dir, "kernbench.living"), filepath.Join(dir, "other")
@@ -109,8 +111,9 @@ func TestSweep(t *testing.T) {
 	commtest.Succeed(t, []error{<-first})
 }
 
-// TestKilledWhileJoining checks that all ranks end and the name is free if a rank is killed
-// while the run waits for its last rank.
+// TestKilledWhileJoining kills one rank of a run while the run still waits for its last
+// rank. It checks that the other ranks fail before the deadline and that the name is free
+// again.
 func TestKilledWhileJoining(t *testing.T) {
 	at := commtest.Name()
 	first := openFirst(t, context.Background(), 0, 4, at, runPath(at))
@@ -150,8 +153,8 @@ func TestKilledWhileJoining(t *testing.T) {
 
 const nobodyUID = 65534
 
-// TestPermission checks that the errors name the path when a process joins a run of another
-// user, or creates a run in a folder without write permission.
+// TestPermission checks the errors when a process joins a run of another user, or creates a
+// run in a folder without write permission. Both errors must name the path.
 func TestPermission(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root can be another user")

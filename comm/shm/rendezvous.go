@@ -18,7 +18,8 @@ import (
 	"github.com/kernbench/kernbench/comm"
 )
 
-// openAsRank opens the file of a run and joins the run as a rank.
+// openAsRank maps the header of a run's file f, checks the header and joins the run as the
+// given rank. ranks is the expected number of ranks.
 func openAsRank(f *os.File, rank, ranks int) (*file, error) {
 	m, err := open(f, ranks)
 	if err != nil {
@@ -33,8 +34,9 @@ func openAsRank(f *os.File, rank, ranks int) (*file, error) {
 	return m, nil
 }
 
-// takeRank locks the byte of a rank and marks the rank as taken. The mark is permanent: a
-// run that has lost a rank cannot continue.
+// takeRank locks the byte of a rank and marks the rank as taken. It returns an error if the
+// rank is already taken. The mark is permanent, because a run that has lost a rank cannot
+// continue.
 func (m *file) takeRank(rank int) error {
 	free, err := lock(m.File, rankLockAt(rank))
 	if err == nil && !free {
@@ -46,7 +48,7 @@ func (m *file) takeRank(rank int) error {
 	return err
 }
 
-// isComplete reports whether all ranks have joined.
+// isComplete reports whether all ranks have joined the run.
 func (m *file) isComplete() bool {
 	for i := range m.states {
 		if atomic.LoadUint32(&m.states[i].taken) == 0 {
@@ -63,7 +65,8 @@ const prefix = "kernbench."
 
 var namePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
 
-// joinByName joins the run with a name or path. The first rank creates the run.
+// joinByName joins the run that rendezvous names, which is a name or a path. The first rank
+// creates the run. joinByName returns the mapped file and its path.
 func joinByName(ctx context.Context, rendezvous string, rank, ranks int) (*file, string, error) {
 	path := rendezvous
 	if !strings.HasPrefix(path, "/") {
@@ -91,6 +94,8 @@ func joinByName(ctx context.Context, rendezvous string, rank, ranks int) (*file,
 // errAgain reports that another process was faster, and that the caller must try again.
 var errAgain = errors.New("try again")
 
+// joinOrCreate joins the run whose file is at path as the given rank. If there is no file,
+// it creates the run.
 func joinOrCreate(path string, rank, ranks int) (*file, error) {
 	begin := join
 	f, err := os.OpenFile(path, os.O_RDWR|unix.O_NOFOLLOW, 0)
@@ -110,8 +115,9 @@ func joinOrCreate(path string, rank, ranks int) (*file, error) {
 	return m, err
 }
 
-// createRun creates a named run from a file without a name. The file gets its name after
-// the header is written and the lock of the rank is taken.
+// createRun creates a named run in the file f, which has no name yet, and joins it as the
+// given rank. It links the file to path only after the header is written and the rank is
+// locked, so that other ranks never see an incomplete run.
 func createRun(path string, f *os.File, rank, ranks int) (*file, error) {
 	if err := initialize(f, ranks, rank); err != nil {
 		return nil, err
@@ -132,7 +138,8 @@ func createRun(path string, f *os.File, rank, ranks int) (*file, error) {
 	return nil, errors.Join(err, m.unmap())
 }
 
-// join joins a named run. If the run is dead, it removes the file and returns errAgain.
+// join joins the run whose file f was opened at path. If the run is dead, join removes the
+// file and returns errAgain.
 func join(path string, f *os.File, rank, ranks int) (*file, error) {
 	if err := lockWaiting(f, joinLock); err != nil {
 		return nil, err

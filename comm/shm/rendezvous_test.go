@@ -15,8 +15,8 @@ import (
 	"github.com/kernbench/kernbench/comm/shm"
 )
 
-// TestMeet checks that ranks find each other by name and by path, and that the name is free
-// again when all ranks have joined.
+// TestMeet checks that ranks join the same run by its name or by its path, and that no file
+// is left when all ranks have joined.
 func TestMeet(t *testing.T) {
 	dir := makeFolder(t)
 	for _, at := range []string{commtest.Name(), filepath.Join(dir, "run")} {
@@ -33,8 +33,9 @@ func TestMeet(t *testing.T) {
 	}
 }
 
-// TestTwoRuns checks two runs with the same name. The second is refused while ranks of the
-// first are joining, and can begin when all ranks of the first have joined.
+// TestTwoRuns starts two runs with the same name. It checks that the second run is refused
+// while ranks of the first are joining, and that it can begin when all ranks of the first
+// have joined.
 func TestTwoRuns(t *testing.T) {
 	at := commtest.Name()
 	first := make(chan *comm.Comm, 2)
@@ -57,7 +58,8 @@ func TestTwoRuns(t *testing.T) {
 	}
 }
 
-// TestTwoNames checks that two runs with different names do not affect each other.
+// TestTwoNames checks that two runs with different names can join at the same time and do
+// not affect each other.
 func TestTwoNames(t *testing.T) {
 	one, two := commtest.Name(), commtest.Name()
 	a := openFirst(t, context.Background(), 0, 2, one, runPath(one))
@@ -71,7 +73,8 @@ func TestTwoNames(t *testing.T) {
 	commtest.Succeed(t, []error{<-a})
 }
 
-// TestRanksDiffer checks the errors of two ranks that expect different numbers of ranks.
+// TestRanksDiffer checks the errors of two ranks that join the same run and expect
+// different numbers of ranks.
 func TestRanksDiffer(t *testing.T) {
 	at := commtest.Name()
 	first := openFirst(t, context.Background(), 0, 2, at, runPath(at))
@@ -83,7 +86,8 @@ func TestRanksDiffer(t *testing.T) {
 	}
 }
 
-// TestOldLayout checks the error of a rank that joins a file of another layout version.
+// TestOldLayout checks the error of a rank that joins a run whose file has another layout
+// version.
 func TestOldLayout(t *testing.T) {
 	at := commtest.Name()
 	ctx, cancel := context.WithCancelCause(context.Background())
@@ -105,7 +109,8 @@ func TestOldLayout(t *testing.T) {
 	}
 }
 
-// TestSymlink checks that a symbolic link at the path of a run is refused.
+// TestSymlink checks that joining fails if the path of the run is a symbolic link, and that
+// the target of the link is not changed.
 func TestSymlink(t *testing.T) {
 	at := commtest.Name()
 	target := filepath.Join(t.TempDir(), "target")
@@ -122,8 +127,9 @@ func TestSymlink(t *testing.T) {
 	}
 }
 
-// TestNotOurs checks that files of the user remain, at the path of the run and in the same
-// folder, and that only files of named runs in /dev/shm are replaced.
+// TestNotOurs checks that a file of the user at the path of a run is an error and is not
+// removed, and that a file of the user in the same folder is not removed. In /dev/shm, a
+// file with the name of a run is replaced whatever it contains.
 func TestNotOurs(t *testing.T) {
 	dir := t.TempDir() // it need not be in memory: no run is created there
 	given, sibling := filepath.Join(dir, "notes"), filepath.Join(dir, "kernbench.yaml")
@@ -144,8 +150,8 @@ func TestNotOurs(t *testing.T) {
 	commtest.Succeed(t, join(at, 2, 0, 1))
 }
 
-// TestGivingUp checks that the name is free after the first rank has stopped waiting for
-// the others.
+// TestGivingUp checks that the name of a run is free after its first rank has stopped
+// waiting for the other ranks.
 func TestGivingUp(t *testing.T) {
 	at := commtest.Name()
 	ctx, cancel := context.WithCancelCause(context.Background())

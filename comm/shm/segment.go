@@ -27,9 +27,11 @@ type segment struct {
 	all  []byte // nil after the segment is unmapped
 }
 
+// segmentBytes returns the number of bytes that a segment takes in the file: whole pages
+// for each member, and one page for the count of members that have freed it.
 func segmentBytes(members int, bytes int64) int64 { return align(bytes, page)*int64(members) + page }
 
-// Map maps a segment into this process.
+// Map maps the segment at offset handle of the file into this process.
 func (l *link) Map(handle uint64, members []int, bytes int64) (comm.Segment, error) {
 	off := int64(handle)
 	if handle == 0 {
@@ -49,7 +51,7 @@ func (l *link) Map(handle uint64, members []int, bytes int64) (comm.Segment, err
 	return s, nil
 }
 
-// Free unmaps the segment. The last member returns its memory to the system.
+// Free unmaps the segment. The last member that calls it returns the memory to the system.
 func (s *segment) Free() error {
 	if s.all == nil {
 		return nil
@@ -75,9 +77,9 @@ func (s *segment) unmap() error {
 	return unix.Munmap(all)
 }
 
-// isRunFile reports whether an unlocked file was left by a dead run. Otherwise it is a file
-// of the user, at a path that was given by mistake. Every file in Folder with the prefix of
-// named runs counts as a run's, whatever it contains.
+// isRunFile reports whether f, an open file at path that no rank has locked, was left by a
+// dead run. Otherwise it is a file of the user, whose path was given by mistake. Every file
+// in Folder with the prefix of named runs counts as a run's file, whatever it contains.
 func isRunFile(path string, f *os.File) bool {
 	if strings.HasPrefix(path, filepath.Join(Folder, prefix)) {
 		return true
@@ -87,7 +89,7 @@ func isRunFile(path string, f *os.File) bool {
 	return err == nil && binary.NativeEndian.Uint64(first[:]) == magic
 }
 
-// isNameOf reports whether a path is a name of an open file.
+// isNameOf reports whether path still names the open file f.
 func isNameOf(path string, f *os.File) bool {
 	named, err := os.Lstat(path)
 	if err != nil {
@@ -97,7 +99,7 @@ func isNameOf(path string, f *os.File) bool {
 	return err == nil && os.SameFile(named, opened)
 }
 
-// removeName removes the path of a run, unless the path no longer names its file.
+// removeName removes path if it still names f, the file of the run.
 func removeName(path string, f *os.File) error {
 	if err := lockWaiting(f, joinLock); err != nil {
 		return err
@@ -109,8 +111,9 @@ func removeName(path string, f *os.File) error {
 	return os.Remove(path)
 }
 
-// removeDeadRuns removes the files that dead runs left in a folder, except for one path. It
-// ignores errors: a file that cannot be removed belongs to another user.
+// removeDeadRuns removes the files that dead runs have left in a folder, except for the
+// path except. It ignores errors, because a file that cannot be removed belongs to another
+// user.
 func removeDeadRuns(folder, except string) {
 	paths, _ := filepath.Glob(filepath.Join(folder, prefix+"*")) // fails only for a bad pattern
 	for _, path := range paths {

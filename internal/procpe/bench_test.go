@@ -8,7 +8,8 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// runOnOne runs a kernel on one rank. x is a tensor of n floats in a window.
+// runOnOne runs a kernel on one rank. The kernel gets a pointer x to a tensor of n floats
+// in a window.
 func runOnOne(b *testing.B, n int, kernel func(t *tl.PE, x tl.Ptr)) {
 	b.Helper()
 	errs := forEachRank(b, 1, setup{}, func(c *comm.Comm, r *Rank) error {
@@ -23,7 +24,8 @@ func runOnOne(b *testing.B, n int, kernel func(t *tl.PE, x tl.Ptr)) {
 	}
 }
 
-// BenchmarkAdd measures three operations: a load, an addition and a store.
+// BenchmarkAdd measures three operations of a kernel together: a load, an addition and a
+// store.
 func BenchmarkAdd(b *testing.B) {
 	for _, n := range []int{16, 1024, 65536} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -39,7 +41,8 @@ func BenchmarkAdd(b *testing.B) {
 	}
 }
 
-// BenchmarkPut measures a put of contiguous memory, and a put of a column.
+// BenchmarkPut measures a Put of 4096 elements into contiguous memory, and into a column of
+// a matrix.
 func BenchmarkPut(b *testing.B) {
 	const n = 4096
 	for _, c := range []struct {
@@ -59,8 +62,8 @@ func BenchmarkPut(b *testing.B) {
 	}
 }
 
-// BenchmarkPingPong measures a round trip of a put and a notification between two
-// goroutines.
+// BenchmarkPingPong measures a round trip between two ranks that are goroutines: each rank
+// in turn puts data and notifies the other rank.
 func BenchmarkPingPong(b *testing.B) {
 	errs := forEachRank(b, 2, setup{}, func(c *comm.Comm, r *Rank) error {
 		w, err := c.AllocWindow(64, 0)
@@ -110,7 +113,7 @@ func BenchmarkLaunch(b *testing.B) {
 	}
 }
 
-// BenchmarkWorker measures a kernel on one worker that never waits.
+// BenchmarkWorker measures how long one worker takes to run a kernel that never waits.
 func BenchmarkWorker(b *testing.B) {
 	for _, c := range []struct {
 		name string
@@ -132,8 +135,8 @@ func BenchmarkWorker(b *testing.B) {
 	}
 }
 
-// BenchmarkSwitch measures two kernels of one rank that wake each other in turn: two waits,
-// two notifications and two resumes.
+// BenchmarkSwitch measures two kernels of one rank that wake each other in turn. A turn has
+// two waits, two notifications and two resumes.
 func BenchmarkSwitch(b *testing.B) {
 	b.ReportAllocs()
 	benchSession(b, 1, func(_ *comm.Comm, s *Session) error {
@@ -156,8 +159,8 @@ func BenchmarkSwitch(b *testing.B) {
 	})
 }
 
-// BenchmarkPoll measures a test that is false: a pause, a Wait that returns at once, and a
-// resume.
+// BenchmarkPoll measures a test of a signal that returns false. It includes a pause of the
+// worker, a Session.Wait that returns at once, and a resume.
 func BenchmarkPoll(b *testing.B) {
 	b.ReportAllocs()
 	benchSession(b, 1, func(_ *comm.Comm, s *Session) error {
@@ -179,8 +182,8 @@ func BenchmarkPoll(b *testing.B) {
 	})
 }
 
-// BenchmarkPingPongOfWorkers measures BenchmarkPingPong without data, by one worker at each
-// rank while other workers wait.
+// BenchmarkPingPongOfWorkers measures a round trip of notifications between two ranks,
+// without data. At each rank one worker takes part, while the other workers only wait.
 func BenchmarkPingPongOfWorkers(b *testing.B) {
 	for _, n := range []int{1, 2, 8} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -213,7 +216,7 @@ func BenchmarkPingPongOfWorkers(b *testing.B) {
 	}
 }
 
-// benchSession runs f in a session of each rank.
+// benchSession begins a session at each rank and runs f in it.
 func benchSession(b *testing.B, ranks int, f func(c *comm.Comm, s *Session) error) {
 	b.Helper()
 	errs := forEachRank(b, ranks, setup{}, func(c *comm.Comm, r *Rank) error {

@@ -45,7 +45,8 @@ type core struct {
 	reduceBuffers [2][]byte // of a reduction over peers: the result so far and the next operand
 }
 
-// Place describes the ranks as the PEs of a system with one cube.
+// Place returns the position of this rank for the kernel: the ranks appear as the PEs of a
+// system with one cube.
 func (c *core) Place() tl.Place {
 	rank, size := c.comm.Rank(), c.comm.Size()
 	return tl.Place{PE: rank, PEs: size, Cubes: 1, SIPs: 1, Rank: rank, Ranks: size, Name: c.name()}
@@ -57,8 +58,8 @@ func (c *core) Now() simtime.Time {
 	return simtime.Time(min(time.Since(c.start), maxDuration)) * simtime.Nanosecond
 }
 
-// Print writes the output of a kernel. It puts the rank before every line but the first,
-// which has it already.
+// Print writes text, which a kernel prints. The first line already begins with the rank;
+// Print puts the rank before every further line.
 func (c *core) Print(text string) {
 	if c.options.Print == nil {
 		return
@@ -67,7 +68,7 @@ func (c *core) Print(text string) {
 	io.WriteString(c.options.Print, strings.ReplaceAll(text, "\n", "\n["+c.name()+"] ")+"\n")
 }
 
-// Compute computes a tile from other tiles.
+// Compute runs the operation cmd on tiles and stores the result in the new tile v.
 func (c *core) Compute(v *tl.Value, cmd *tl.Compute) error {
 	if err := c.setOp(cmd.Kind, cmd.Args[:cmd.N]); err != nil {
 		return err
@@ -90,7 +91,8 @@ func (c *core) Compute(v *tl.Value, cmd *tl.Compute) error {
 	return nil
 }
 
-// Composite runs a command from memory to memory. It has ended when Composite returns.
+// Composite runs a composite, which reads memory, computes and writes memory. The composite
+// has ended when Composite returns.
 func (c *core) Composite(cmd *tl.Composite) (tl.Handle, error) {
 	var err error
 	if cmd.Kind == oplog.ReducePeers {
@@ -116,9 +118,9 @@ func (c *core) Composite(cmd *tl.Composite) (tl.Handle, error) {
 	return tl.Handle{}, c.write(&cmd.Out, c.result)
 }
 
-// reducePeers starts a reduction over peers: it combines the operands of the peers and
-// makes the result the only operand of the operation. At most two of the peers' operands
-// are in memory at a time.
+// reducePeers runs the first part of a reduction over peers: it combines the operands of
+// all peers and makes the result the only operand of the operation. It holds at most two
+// operands of peers in memory at a time.
 func (c *core) reducePeers(cmd *tl.Composite) error {
 	total := oplog.Operand{From: 1, Shape: cmd.Args[0].Value.Shape, DType: cmd.Args[0].Value.DType}
 	for i := range cmd.Args {
@@ -135,7 +137,7 @@ func (c *core) reducePeers(cmd *tl.Composite) error {
 	return nil
 }
 
-// readAtPeer reads an operand from a peer.
+// readAtPeer reads operand a, which is in the memory of a peer, into *to.
 func (c *core) readAtPeer(to *[]byte, a *tl.Arg) error {
 	c.delay()
 	b := a.Value.Block()
@@ -147,7 +149,7 @@ func (c *core) readAtPeer(to *[]byte, a *tl.Arg) error {
 	return x.each(func(at, in, n int64) error { return w.Get(member, at, (*to)[in:in+n]) })
 }
 
-// setOp starts an operation with its operands.
+// setOp starts a new operation of the given kind: it sets its operands and their bytes.
 func (c *core) setOp(kind oplog.Kind, args []tl.Arg) (err error) {
 	c.op = oplog.Op{Kind: kind, Args: c.op.Args[:0], Epilogue: c.op.Epilogue[:0]}
 	c.data = c.data[:0]
@@ -155,7 +157,8 @@ func (c *core) setOp(kind oplog.Kind, args []tl.Arg) (err error) {
 	return err
 }
 
-// appendOperands appends operands to a list, and their bytes to the data of the operation.
+// appendOperands converts args to operands and appends them to the list to. It appends the
+// bytes of each operand to c.data.
 func (c *core) appendOperands(to []oplog.Operand, args []tl.Arg) ([]oplog.Operand, error) {
 	for i := range args {
 		v := &args[i].Value
@@ -172,7 +175,7 @@ func (c *core) appendOperands(to []oplog.Operand, args []tl.Arg) ([]oplog.Operan
 	return to, nil
 }
 
-// dataOf returns the bytes of a tile or a Ref.
+// dataOf returns the bytes of v, which is a tile or a Ref.
 func (c *core) dataOf(v *tl.Value) ([]byte, error) {
 	if v.InMem {
 		return c.refBytes(v)
@@ -180,10 +183,10 @@ func (c *core) dataOf(v *tl.Value) ([]byte, error) {
 	return c.tiles.use(v)
 }
 
-// Bytes returns the value of a tile.
+// Bytes returns the bytes of a tile.
 func (c *core) Bytes(v tl.Value) ([]byte, error) { return c.tiles.use(&v) }
 
-// Pin keeps a tile from eviction until it is freed.
+// Pin protects a tile from eviction until the tile is freed.
 func (c *core) Pin(v tl.Value) error {
 	if _, err := c.tiles.use(&v); err != nil {
 		return err
@@ -192,7 +195,7 @@ func (c *core) Pin(v tl.Value) error {
 	return nil
 }
 
-// Free removes a tile.
+// Free removes a tile, so that its memory can be used for other tiles.
 func (c *core) Free(v tl.Value) error {
 	if _, err := c.tiles.use(&v); err != nil {
 		return err

@@ -11,13 +11,15 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// waves returns values of both signs that must be rounded in every dtype.
+// waves returns the initial value of element i at a rank. The values have both signs and
+// must be rounded in every dtype.
 func waves(rank, i int) float64 { return 3 * math.Sin(float64(7*i+rank+1)) }
 
-// small returns integers from -5 to 5.
+// small returns the initial value of element i at a rank, an integer from -5 to 5.
 func small(rank, i int) float64 { return float64((i*5+rank)%11) - 5 }
 
-// TestKernels compares the operations of kernels on one rank with the simulated machine.
+// TestKernels runs kernels with many kinds of operations on one rank. It checks that their
+// results have the same bits as on the simulated machine.
 func TestKernels(t *testing.T) {
 	mat := func(d tl.DType, rows, cols int) *array {
 		return &array{dtype: d, shape: tl.Shape{rows, cols}, init: waves, private: rows%2 == 0}
@@ -124,8 +126,8 @@ func TestKernels(t *testing.T) {
 	}
 }
 
-// TestRandomExpressions compares random chains of operations with the simulated machine, on
-// tiles of random dtype, shape and mask.
+// TestRandomExpressions runs random chains of operations on tiles of random dtype, shape
+// and mask. It checks that the results have the same bits as on the simulated machine.
 func TestRandomExpressions(t *testing.T) {
 	unary := []func(tl.Tile) tl.Tile{tl.Tile.Neg, tl.Tile.Abs, tl.Tile.Trans, func(x tl.Tile) tl.Tile { return x.Max(1).Reshape(x.Dim(0), 1) }, func(x tl.Tile) tl.Tile { return x.Sum(0) }}
 	binary := []func(x tl.Tile, y any) tl.Tile{tl.Tile.Add, tl.Tile.Sub, tl.Tile.Mul, tl.Tile.Maximum, tl.Tile.Minimum}
@@ -156,7 +158,8 @@ func TestRandomExpressions(t *testing.T) {
 	})
 }
 
-// TestEndOfLaunch checks that nothing remains of the scratch buffers of a launch.
+// TestEndOfLaunch checks that a scratch buffer is zero at the start of a launch, although
+// the previous launch wrote to its own scratch buffer.
 func TestEndOfLaunch(t *testing.T) {
 	out := runOnRanks(t, 1, 3, setup{}, func(t *tl.PE, x tl.Ptr) {
 		p := t.Scratch(tl.Shape{4}, tl.I32)

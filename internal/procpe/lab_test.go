@@ -33,6 +33,7 @@ type array struct {
 	private bool                      // in private memory of the rank, not in a window
 }
 
+// bytes returns the initial bytes of the array at a rank.
 func (a *array) bytes(rank int) []byte {
 	n := 1
 	for _, d := range a.shape {
@@ -58,7 +59,8 @@ type setup struct {
 	Delay     func()
 }
 
-// newRank creates a Rank of a communicator, with a window for its signals.
+// newRank allocates a window for signals and creates the Rank for this rank of the
+// communicator.
 func (o setup) newRank(c *comm.Comm) (*Rank, error) {
 	w, err := c.AllocWindow(0, Banks*cmp.Or(o.Signals, 64))
 	if err != nil {
@@ -67,7 +69,8 @@ func (o setup) newRank(c *comm.Comm) (*Rank, error) {
 	return New(w, Options{o.TileBytes, o.Print, o.Delay}), nil
 }
 
-// forEachRank runs f on each rank of a communicator. Ranks are goroutines.
+// forEachRank opens the given number of ranks as goroutines, runs f on each of them and
+// returns the errors by rank.
 func forEachRank(t testing.TB, ranks int, o setup, f func(c *comm.Comm, r *Rank) error) []error {
 	t.Helper()
 	errs := make([]error, ranks)
@@ -95,7 +98,8 @@ func forEachRank(t testing.TB, ranks int, o setup, f func(c *comm.Comm, r *Rank)
 	return errs
 }
 
-// tensor creates the tensor of this rank for an array.
+// tensor allocates the memory of the array at this rank and returns it as a tensor with the
+// initial values.
 func (a *array) tensor(c *comm.Comm) (Tensor, error) {
 	x := Tensor{Name: "x", DType: a.dtype, Shape: a.shape}
 	init := a.bytes(c.Rank())
@@ -113,8 +117,8 @@ func (a *array) tensor(c *comm.Comm) (Tensor, error) {
 	return x, nil
 }
 
-// runOnRanks runs a kernel several times on ranks that are goroutines, and returns the
-// contents of the arrays.
+// runOnRanks launches a kernel the given number of times on ranks that are goroutines. It
+// returns the contents of the arrays among args after the last launch.
 func runOnRanks(t testing.TB, ranks, times int, o setup, kernel any, args ...any) contents {
 	t.Helper()
 	_, arrays, err := tl.Bind[*array]("k", kernel, args)
@@ -174,8 +178,8 @@ var graph = sync.OnceValue(func() *topology.Graph {
 	return g
 })
 
-// runSimulated runs a kernel several times on PEs of the simulated machine, and returns the
-// contents of the arrays.
+// runSimulated launches a kernel the given number of times on PEs of the simulated machine.
+// It returns the contents of the arrays among args after the last launch.
 func runSimulated(t testing.TB, ranks, times int, kernel any, args ...any) contents {
 	t.Helper()
 	bound, arrays, err := tl.Bind[*array]("k", kernel, args)
@@ -243,8 +247,8 @@ func runSimulated(t testing.TB, ranks, times int, kernel any, args ...any) conte
 	return got
 }
 
-// checkSame checks that a kernel produces the same bits on ranks and on the simulated
-// machine, and returns the contents of the arrays.
+// checkSame runs a kernel on ranks and on the simulated machine. It checks that all arrays
+// have the same bits afterwards, and returns their contents.
 func checkSame(t testing.TB, ranks, times int, o setup, kernel any, args ...any) contents {
 	t.Helper()
 	want := runSimulated(t, ranks, times, kernel, args...)

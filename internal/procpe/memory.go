@@ -24,10 +24,11 @@ type region struct {
 // region if the pointer is outside by less than maxBytes/2, even before the first byte.
 const maxBytes = 1 << 40
 
-// lastAddress returns the address of the last of the regions.
+// lastAddress returns the address at which the last of the regions begins.
 func lastAddress(regions []region) int64 { return int64(len(regions)) * maxBytes }
 
-// Scratch allocates zeroed memory, which the kernel keeps until it ends.
+// Scratch allocates zeroed memory with the given bytes and returns its address. The kernel
+// keeps the memory until it ends.
 func (c *core) Scratch(bytes int64) (int64, error) {
 	if bytes > maxBytes/2 {
 		return 0, fmt.Errorf("%d bytes: %d are the most", bytes, int64(maxBytes/2))
@@ -36,7 +37,7 @@ func (c *core) Scratch(bytes int64) (int64, error) {
 	return lastAddress(c.regions), nil
 }
 
-// Load reads a block of memory into a tile.
+// Load reads the block from into the new tile v.
 func (c *core) Load(v *tl.Value, from tl.Block) error {
 	r, x, err := c.locate(&from)
 	if err != nil {
@@ -50,7 +51,7 @@ func (c *core) Load(v *tl.Value, from tl.Block) error {
 	return r.read(&x, tile)
 }
 
-// read copies runs of the region to a tile.
+// read copies the runs x of the region to a tile.
 func (r *region) read(x *blockRuns, tile []byte) error {
 	return x.each(func(at, in, n int64) error {
 		copy(tile[in:in+n], r.bytes[at:])
@@ -58,7 +59,7 @@ func (r *region) read(x *blockRuns, tile []byte) error {
 	})
 }
 
-// Store writes a tile to memory.
+// Store writes tile v to the block to.
 func (c *core) Store(v tl.Value, to tl.Block) error {
 	tile, err := c.tiles.use(&v)
 	if err != nil {
@@ -67,7 +68,7 @@ func (c *core) Store(v tl.Value, to tl.Block) error {
 	return c.write(&to, tile)
 }
 
-// write copies a tile to a block of memory.
+// write copies the bytes of a tile to the block to.
 func (c *core) write(to *tl.Block, tile []byte) error {
 	r, x, err := c.locate(to)
 	if err != nil {
@@ -79,7 +80,8 @@ func (c *core) write(to *tl.Block, tile []byte) error {
 	})
 }
 
-// refBytes returns the bytes of a Ref: in place if they are contiguous, otherwise a copy.
+// refBytes returns the bytes of the Ref v. If they are contiguous in memory, it returns the
+// memory itself, otherwise a copy.
 func (c *core) refBytes(v *tl.Value) ([]byte, error) {
 	b := v.Block()
 	r, x, err := c.locate(&b)
@@ -94,7 +96,8 @@ func (c *core) refBytes(v *tl.Value) ([]byte, error) {
 	return copied, r.read(&x, copied)
 }
 
-// fillMasked sets a tile to the fill value of a block if the block is masked.
+// fillMasked sets all elements of a tile to the fill value of block b if some elements of
+// the block are masked. The caller then overwrites the unmasked elements.
 func (c *core) fillMasked(b *tl.Block, tile []byte) {
 	if b.Valid != b.Shape {
 		op := oplog.Op{Kind: oplog.Full, Shape: b.Shape, DType: b.DType, Fill: b.Fill}
@@ -102,7 +105,7 @@ func (c *core) fillMasked(b *tl.Block, tile []byte) {
 	}
 }
 
-// locate returns the region of a block, and the block's runs in that region.
+// locate returns the region that block b is in, and the runs of the block in that region.
 func (c *core) locate(b *tl.Block) (*region, blockRuns, error) {
 	i := (b.Ptr.Addr + maxBytes/2) / maxBytes
 	if i < 1 || i > int64(len(c.regions)) {
@@ -124,8 +127,8 @@ type blockRuns struct {
 	tile      [oplog.MaxRank]int64 // stride of each axis in the tile, in bytes
 }
 
-// newBlockRuns returns the runs of a block that begins at a byte of a region, or an error
-// if some of its elements are outside the region.
+// newBlockRuns returns the runs of block b, which begins at byte at of region r. It returns
+// an error if an unmasked element is outside the region.
 func newBlockRuns(b *tl.Block, at int64, r *region) (blockRuns, error) {
 	x := blockRuns{start: at}
 	if b.Valid.Elems() == 0 {
@@ -160,8 +163,8 @@ func newBlockRuns(b *tl.Block, at int64, r *region) (blockRuns, error) {
 	return x, nil
 }
 
-// each calls f for every run with its offset in memory, its offset in the tile and its
-// length in bytes.
+// each calls f for every run. at is the offset of the run in memory, in is its offset in
+// the tile, and n is its length in bytes.
 func (x *blockRuns) each(f func(at, in, n int64) error) error {
 	if x.runBytes == 0 {
 		return nil
@@ -205,8 +208,8 @@ type Tensor struct {
 // String returns name, shape and dtype, such as "x [4 64] f32".
 func (x Tensor) String() string { return fmt.Sprintf("%s %v %v", x.Name, x.Shape, x.DType) }
 
-// memory returns the bytes of the tensor and a pointer to it, whose address and window the
-// caller sets.
+// memory returns the bytes of the tensor at this rank, and a pointer with its dtype, shape
+// and strides. The caller sets the address and the window of the pointer.
 func (x *Tensor) memory() ([]byte, tl.Ptr, error) {
 	p := tl.Ptr{DType: x.DType, Rank: int8(len(x.Shape))}
 	if !x.DType.Valid() {
@@ -238,7 +241,8 @@ func (x *Tensor) memory() ([]byte, tl.Ptr, error) {
 	return all[x.Offset:][:bytes], p, nil
 }
 
-// addTensor adds a tensor to the regions and pointers of the session.
+// addTensor adds tensor x to the regions of the session, and a pointer to it to the
+// pointers that kernels get.
 func (s *Session) addTensor(x *Tensor) error {
 	memory, p, err := x.memory()
 	if err != nil {

@@ -12,14 +12,15 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// here returns the file and line that is the given number of lines below its caller.
+// here returns a text with the file name and the line number of its caller. below is added
+// to the line number.
 func here(below int) string {
 	_, file, line, _ := runtime.Caller(1)
 	return fmt.Sprintf("%s:%d", filepath.Base(file), line+below)
 }
 
-// TestMisuse checks the errors of kernels with mistakes, and that the rank remains usable
-// after each.
+// TestMisuse checks the errors of kernels that use operations wrongly, and that the rank
+// can launch other kernels after each error.
 func TestMisuse(t *testing.T) {
 	vec := tl.Shape{4}
 	const queues = ": ranks have no queues between them: Put into a window of the peer and Notify it, and have it WaitSignal"
@@ -92,7 +93,8 @@ func TestMisuse(t *testing.T) {
 	}
 }
 
-// TestNotAMember checks the error of a Put to a rank that has no part of the window.
+// TestNotAMember checks the error of a kernel that puts data to a rank which has no part of
+// the window.
 func TestNotAMember(t *testing.T) {
 	const want = "kernel stray on rank 0: Put(rank 1, [1] u8) at LINE: rank 1 of the world has no part of x [2] u8, whose window is shared by [2 0]: use a window that the peer is a member of"
 	var line string

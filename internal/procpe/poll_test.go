@@ -11,15 +11,15 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// pollUntil tests a signal until it is 1.
+// pollUntil tests a signal in a loop until it is 1.
 func pollUntil(t *tl.PE, signal int) {
 	for !t.Test(signal, tl.EQ, 1) {
 	}
 }
 
-// TestPolling checks that kernels that poll let other workers run: a kernel polls for an
-// answer of the peer that another kernel of its own rank requests, and the peer's kernel
-// polls for the request.
+// TestPolling checks that a kernel which polls lets other workers of its rank run. At each
+// rank, kernel a polls for an answer of the peer, kernel b requests that answer, and a
+// third kernel polls for the request of the peer and answers it.
 func TestPolling(t *testing.T) {
 	runOnBackends(t, func(t *testing.T, c *comm.Comm, s *Session) error {
 		const asked, answered = 0, 1
@@ -53,7 +53,8 @@ func TestPolling(t *testing.T) {
 	})
 }
 
-// TestPollersTakeTurns checks that after each test that is false the other workers run.
+// TestPollersTakeTurns checks that three kernels which poll take turns: after each test
+// that returns false, the other workers run.
 func TestPollersTakeTurns(t *testing.T) {
 	runOneSession(t, setup{Signals: 8}, func(s *Session) {
 		var turns []int
@@ -79,8 +80,8 @@ func TestPollersTakeTurns(t *testing.T) {
 	})
 }
 
-// TestPollingIsNoDeadlock checks that no deadlock is reported while all kernels of both
-// ranks wait except one, which polls for a long time.
+// TestPollingIsNoDeadlock checks that no deadlock is reported while one kernel polls for a
+// long time and all other kernels of both ranks wait.
 func TestPollingIsNoDeadlock(t *testing.T) {
 	runOnBackends(t, func(t *testing.T, c *comm.Comm, s *Session) error {
 		waits, asks := s.NewWorker(), s.NewWorker()
@@ -98,8 +99,8 @@ func TestPollingIsNoDeadlock(t *testing.T) {
 	})
 }
 
-// TestAbortReachesPollers checks the error of a rank that polls while the other rank
-// aborts.
+// TestAbortReachesPollers checks that a rank whose kernel polls gets the error of the other
+// rank, which aborts.
 func TestAbortReachesPollers(t *testing.T) {
 	errs := runSessions(t, inproc.Name, 2, setup{}, func(c *comm.Comm, s *Session) error {
 		if c.Rank() == 1 {

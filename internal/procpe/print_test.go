@@ -14,8 +14,8 @@ type writes []string
 
 func (w *writes) Write(b []byte) (int, error) { *w = append(*w, string(b)); return len(b), nil }
 
-// TestPrint checks that the output of a kernel has the rank before every line, and that
-// each print is one Write.
+// TestPrint checks that every line that a kernel prints begins with the rank, and that each
+// print is written with one call of Write.
 func TestPrint(t *testing.T) {
 	var out writes
 	errs := forEachRank(t, 2, setup{}, func(c *comm.Comm, r *Rank) error {

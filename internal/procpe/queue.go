@@ -17,6 +17,7 @@ const (
 	slotBytes = 4 << 10
 )
 
+// fragments returns the number of slots that a message of the given size takes.
 func fragments(bytes int64) int { return max(1, int((bytes+slotBytes-1)/slotBytes)) }
 
 // port is the pair of queues between a worker and one peer.
@@ -39,7 +40,7 @@ type queueEnd struct {
 
 func (e *queueEnd) String() string { return fmt.Sprintf("member %d %v", e.member, e.port) }
 
-// String names the queue by its ends.
+// String returns a text that names both ends of the queue.
 func (q *queue) String() string { return fmt.Sprintf("the queue %v -> %v", q.from, q.to) }
 
 // message is a tile that was sent.
@@ -58,14 +59,14 @@ type receive struct {
 	err     error
 }
 
-// hasMessage reports whether there is a message for which no receive is posted.
+// hasMessage reports whether the queue has a message that no posted receive will take.
 func (q *queue) hasMessage() bool { return len(q.posted) == 0 && len(q.messages) > 0 }
 
-// hasSpace reports whether a message of the given size finds enough free slots. A message
-// larger than the queue needs all slots.
+// hasSpace reports whether the queue has enough free slots for a message of the given size.
+// A message larger than the queue needs all slots.
 func (q *queue) hasSpace(bytes int64) bool { return q.slots+min(fragments(bytes), slots) <= slots }
 
-// match delivers messages to posted receives, in order.
+// match delivers the messages in the queue to the posted receives, in order.
 func (q *queue) match() {
 	for len(q.posted) > 0 && len(q.messages) > 0 {
 		rc, m := q.posted[0], q.messages[0]
@@ -87,7 +88,8 @@ func (q *queue) match() {
 
 var errQueues = errors.New("ranks have no queues between them: Put into a window of the peer and Notify it, and have it WaitSignal")
 
-// findPort returns the queues of a port, or an error if the core has no queues there.
+// findPort returns the two queues of port at. It returns an error if the worker has no
+// queues at that port.
 func (c *core) findPort(at tl.Port) (*port, error) {
 	if int(at) >= len(c.ports) || c.ports[at].out == nil {
 		return nil, errQueues
@@ -95,8 +97,8 @@ func (c *core) findPort(at tl.Port) (*port, error) {
 	return &c.ports[at], nil
 }
 
-// Send puts a tile or a Ref into a queue, and waits while the messages in the queue take
-// more slots than it has.
+// Send puts a tile or a Ref into the outgoing queue of port at. Then it waits while the
+// messages in the queue take more slots than the queue has.
 func (c *core) Send(at tl.Port, v tl.Value) error {
 	p, err := c.findPort(at)
 	if err != nil {
@@ -118,8 +120,9 @@ func (c *core) Send(at tl.Port, v tl.Value) error {
 	return err
 }
 
-// Recv posts a receive for the next message of a queue. With wait set, it waits for the
-// message; otherwise it returns a handle.
+// Recv posts a receive for the next message of port at, or of any port. The message goes to
+// the new tile v, or to memory if into is set. If wait is set, Recv waits for the message.
+// Otherwise it returns a handle for Wait. The second result is the port.
 func (c *core) Recv(at tl.Port, v *tl.Value, into *tl.Block, wait bool) (tl.Handle, tl.Port, error) {
 	c.delay()
 	if at == tl.AnyPort {
@@ -158,7 +161,7 @@ func (c *core) Recv(at tl.Port, v *tl.Value, into *tl.Block, wait bool) (tl.Hand
 	return tl.Handle{}, at, c.write(into, rc.bytes)
 }
 
-// receive waits for the message of a posted receive.
+// receive waits until the message of the posted receive rc has arrived.
 func (c *core) receive(rc *receive) error {
 	if !rc.done {
 		description := fmt.Sprintf("a message %v on %v", rc.Value, rc.queue)
@@ -169,8 +172,8 @@ func (c *core) receive(rc *receive) error {
 	return rc.err
 }
 
-// Wait waits for the message of a RecvAsync. For a composite, which has ended when its
-// command returns, it does nothing.
+// Wait waits for the message of the RecvAsync that returned handle h. The handle of a
+// composite needs no wait, because a composite has ended when its call returns.
 func (c *core) Wait(h tl.Handle) error {
 	rc := c.receives[h]
 	if rc == nil {
@@ -181,7 +184,7 @@ func (c *core) Wait(h tl.Handle) error {
 }
 
 // anyPort waits until a port has a message and returns that port. If several ports have
-// messages, they take turns.
+// messages, it chooses the ports in turn.
 func (c *core) anyPort() (tl.Port, error) {
 	if len(c.ports) == 0 {
 		return tl.AnyPort, errQueues
@@ -205,8 +208,8 @@ func (c *core) anyPort() (tl.Port, error) {
 	return tl.Port(at), nil
 }
 
-// Select waits until at least one case is true, and returns the index of the first true
-// case.
+// Select waits until at least one of the cases is true. It returns the index of the first
+// case of the list that is true.
 func (c *core) Select(cases []tl.Case) (int, error) {
 	conditions, locals := c.conditions[:0], []localWait(nil)
 	for i := range cases {
@@ -239,7 +242,8 @@ func (c *core) Select(cases []tl.Case) (int, error) {
 	return c.Select(cases) // another rank has changed the signal again
 }
 
-// portCase returns the condition of a case that waits for a port.
+// portCase returns the condition for case s, which waits for a message on a port or for
+// free slots of a port.
 func (c *core) portCase(s *tl.Case) (localWait, error) {
 	p, err := c.findPort(s.Port)
 	if err != nil {

@@ -9,23 +9,23 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// joinTwo creates a group of two workers: the east port of a is connected with the west
-// port of b.
+// joinTwo creates a group of two workers, a and b. The east port of a is connected with the
+// west port of b.
 func joinTwo(s *Session) (a, b *Worker, g *Group) {
 	a, b = s.NewWorker(), s.NewWorker()
 	return a, b, s.Join("k", []*Worker{a, b}, []tl.Connection{{A: 0, APort: tl.East, B: 1, BPort: tl.West}})
 }
 
-// tile returns a tile of n elements of 8 bytes with the same value.
+// tile creates a tile of n elements of 8 bytes that all have the given value.
 func tile(t *tl.PE, n, value int) tl.Tile { return t.Full(tl.Shape{n}, tl.I64, float64(value)) }
 
 // firstElement returns the first element of a tile.
 func firstElement(x tl.Tile) int { return int(x.Values()[0]) }
 
-// TestQueuesHaveSlots checks how far a sender gets ahead of the receiver: four messages of
-// one slot, or one message larger than the queue if its receive is posted. It also checks
-// that messages arrive in order, and that several receives get them in the order in which
-// they were posted.
+// TestQueuesHaveSlots checks when Send waits. A sender can send four messages of one slot
+// before the receiver takes one, and can send a message larger than the queue only if its
+// receive is posted. The test also checks that messages arrive in order, and that receives
+// get the messages in the order in which the receives were posted.
 func TestQueuesHaveSlots(t *testing.T) {
 	runOneSession(t, setup{}, func(s *Session) {
 		a, b, g := joinTwo(s)
@@ -70,8 +70,8 @@ func TestQueuesHaveSlots(t *testing.T) {
 	})
 }
 
-// TestSelectOfPorts checks that Select waits for cases of ports and signals together, and
-// returns the first true case of the list if several become true at once.
+// TestSelectOfPorts checks that Select can wait for ports and signals at the same time. If
+// several cases become true at once, it must return the first of them in the list.
 func TestSelectOfPorts(t *testing.T) {
 	for _, c := range []struct {
 		does func(t *tl.PE) // kernel of member 0, while member 1 waits
@@ -111,8 +111,9 @@ func TestSelectOfPorts(t *testing.T) {
 	}
 }
 
-// TestReceiveKeepsItsTile checks that the tile of a posted receive is not evicted while
-// other tiles take all the space, and that tiles of received messages are evicted later.
+// TestReceiveKeepsItsTile checks that the tile of a posted receive is not evicted before
+// the message arrives, although other tiles need the space. After that, the tile can be
+// evicted.
 func TestReceiveKeepsItsTile(t *testing.T) {
 	runOneSession(t, setup{TileBytes: 8 << 10}, func(s *Session) {
 		a, b, _ := joinTwo(s)
@@ -141,8 +142,9 @@ func TestReceiveKeepsItsTile(t *testing.T) {
 	})
 }
 
-// TestGroupsFollowEachOther checks two groups of the same workers, one after the other. In
-// both, RecvAny begins with the first port, and a worker that has left has no queues.
+// TestGroupsFollowEachOther creates two groups of the same workers, one after the other. It
+// checks that RecvAny begins with the first port in both groups, and that a worker which
+// has left a group has no queues.
 func TestGroupsFollowEachOther(t *testing.T) {
 	runOneSession(t, setup{}, func(s *Session) {
 		a, b := s.NewWorker(), s.NewWorker()

@@ -41,8 +41,8 @@ type Rank struct {
 	open     *Session            // the session in progress, or nil
 }
 
-// New creates a Rank. The window has Banks times the signals that kernels use. Every rank
-// of its communicator calls New.
+// New creates a Rank. The window signals must have Banks times as many signals as kernels
+// use. Every rank of the window's communicator calls New.
 func New(signals *comm.Window, o Options) *Rank {
 	o.TileBytes = cmp.Or(o.TileBytes, DefaultTileBytes)
 	c := signals.Comm()
@@ -50,10 +50,10 @@ func New(signals *comm.Window, o Options) *Rank {
 }
 
 // Launch waits until all ranks have launched the kernel, runs it, and returns when it has
-// ended at this rank. The kernel is a function of a *tl.PE and further parameters: a tl.Ptr
-// for each [Tensor] in args, and a number of the same kind for each number. If the kernel
-// fails, the error is a *tl.Error. Other ranks do not get it: the caller decides whether to
-// call Abort of comm.
+// ended at this rank. The first parameter of the kernel is a *tl.PE. The others correspond
+// to args: a tl.Ptr for each [Tensor], and a number of the same kind for each number. If
+// the kernel fails, the error is a *tl.Error. Other ranks do not get this error: the caller
+// decides whether to call Abort of comm.
 func (r *Rank) Launch(name string, kernel any, args ...any) error {
 	bound, tensors, err := tl.Bind[Tensor](name, kernel, args)
 	if err != nil {
@@ -69,7 +69,8 @@ func (r *Rank) Launch(name string, kernel any, args ...any) error {
 	return c.run(func(m tl.Machine) { bound.Call(tl.NewPE(m, name), s.ptrs...) })
 }
 
-// launchError returns the error of a launch that did not start.
+// launchError wraps err, the reason why the launch of the kernel or session called name did
+// not start.
 func (r *Rank) launchError(name string, err error) error {
 	return fmt.Errorf("launch of %s on %s: %w", name, r.name(), err)
 }
@@ -79,8 +80,8 @@ func (r *Rank) Comm() *comm.Comm { return r.comm }
 
 func (r *Rank) name() string { return "rank " + strconv.Itoa(r.comm.Rank()) }
 
-// synchronize switches to the other bank of signals, clears it and waits for the other
-// ranks.
+// synchronize switches to the next bank of signals, sets its signals to 0 and waits for the
+// other ranks.
 func (r *Rank) synchronize() error {
 	if err := r.signals.Bank(r.launches % Banks * r.bank); err != nil {
 		return err
@@ -99,8 +100,8 @@ func (r *Rank) synchronize() error {
 	return r.comm.Barrier()
 }
 
-// wait waits until at least one of the conditions is true, and returns the index of the
-// first true condition. The list must not be empty.
+// wait waits until at least one of the conditions is true and returns the index of the
+// first one that is true. The list must not be empty.
 func (r *Rank) wait(conditions []comm.Condition) (int, error) {
 	if only := conditions[0]; len(conditions) == 1 && only.Window == nil { // errors of WaitSignal name the signal
 		return 0, r.signals.WaitSignal(only.Signal, only.Cmp, only.Value)
@@ -108,7 +109,8 @@ func (r *Rank) wait(conditions []comm.Condition) (int, error) {
 	return r.signals.WaitAny(conditions)
 }
 
-// test returns the index of the first condition that is true now, or -1.
+// test returns the index of the first condition that is true now. It returns -1 if none is
+// true.
 func (r *Rank) test(conditions []comm.Condition) (int, error) {
 	for i, c := range conditions {
 		if holds, err := r.signals.TestSignal(c.Signal, c.Cmp, c.Value); holds || err != nil {
@@ -127,9 +129,9 @@ type Group struct {
 	running int // number of members that have not left
 }
 
-// Join creates a group with the queues of a neighbour table. members are the workers of the
-// group, which must not run a kernel, in the order of their member numbers. kernel is the
-// name of their kernel in errors. The caller has checked the table.
+// Join creates a group of workers and the queues between them. members lists the workers by
+// member number; none may be running a kernel. table is the neighbour table, which the
+// caller has checked. kernel is the name that errors use.
 func (s *Session) Join(kernel string, members []*Worker, table []tl.Connection) *Group {
 	s.mustBeOpen()
 	g := &Group{session: s, kernel: kernel, running: len(members)}
@@ -143,7 +145,7 @@ func (s *Session) Join(kernel string, members []*Worker, table []tl.Connection) 
 	return g
 }
 
-// connect sets the queues of a port.
+// connect sets the two queues of port at.
 func (c *core) connect(at tl.Port, p port) {
 	for int(at) >= len(c.ports) {
 		c.ports = append(c.ports, port{})
@@ -151,8 +153,8 @@ func (c *core) connect(at tl.Port, p port) {
 	c.ports[at] = p
 }
 
-// Leave removes a member whose kernel has ended. For the last member it returns an error if
-// there are messages that no member received.
+// Leave removes worker w from the group after its kernel has ended. When the last member
+// leaves, it returns an error if a queue still has messages that no member received.
 func (g *Group) Leave(w *Worker) error {
 	for _, p := range w.core.ports {
 		if p.out != nil {

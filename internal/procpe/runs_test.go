@@ -10,7 +10,8 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// drawBlock draws a block with strides that are dense, positive, negative or 0.
+// drawBlock draws a random block, whose strides are dense, positive, negative or 0. Some
+// elements may be masked.
 func drawBlock(rt *rapid.T) tl.Block {
 	rank := rapid.IntRange(0, oplog.MaxRank).Draw(rt, "rank")
 	b := tl.Block{DType: rapid.SampledFrom([]tl.DType{tl.U8, tl.F16, tl.F32}).Draw(rt, "dtype")}
@@ -31,8 +32,8 @@ func drawBlock(rt *rapid.T) tl.Block {
 	return b
 }
 
-// listElements lists the unmasked elements of a block: their offsets in memory and in the
-// tile.
+// listElements returns, for each unmasked element of a block that begins at offset at, the
+// offset of the element in memory and its offset in the tile.
 func listElements(b *tl.Block, at int64) (list [][2]int64) {
 	elem := int64(b.DType.Size())
 	for i := range b.Shape.Elems() {
@@ -50,8 +51,9 @@ func listElements(b *tl.Block, at int64) (list [][2]int64) {
 	return list
 }
 
-// TestBlockRuns compares the runs of random blocks with their elements one by one, and
-// checks that blocks with an element outside the region are an error.
+// TestBlockRuns checks that the runs of a random block cover exactly the unmasked elements
+// of the block, in order. If an element is outside the region, newBlockRuns must return an
+// error.
 func TestBlockRuns(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		b := drawBlock(rt)
@@ -84,7 +86,8 @@ func TestBlockRuns(t *testing.T) {
 	})
 }
 
-// TestRunsAreLongest checks that runs are as long as possible.
+// TestRunsAreLongest checks that newBlockRuns combines contiguous elements into as few runs
+// as possible.
 func TestRunsAreLongest(t *testing.T) {
 	for _, c := range []struct {
 		name         string

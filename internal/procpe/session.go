@@ -30,9 +30,9 @@ type Session struct {
 // maxTensors is the largest number of tensors, which the type of tl.Ptr.Window limits.
 const maxTensors = math.MaxInt16
 
-// Begin starts a session, in which all signals are 0 at first. It waits until all ranks
-// have begun theirs. A rank has one session at a time: End it before the next Begin or
-// Launch.
+// Begin starts a session with the given tensors. It waits until all ranks have begun
+// theirs. All signals are 0 at first. A rank has one session at a time and must End it
+// before the next Begin or Launch.
 func (r *Rank) Begin(name string, tensors ...Tensor) (*Session, error) {
 	s := &Session{rank: r, name: name}
 	if err := s.begin(tensors); err != nil {
@@ -60,10 +60,11 @@ func (s *Session) begin(tensors []Tensor) error {
 	return nil
 }
 
-// Pointer returns the pointer for kernels to tensor i of Begin.
+// Pointer returns the pointer that kernels use for tensor i of the list given to Begin.
 func (s *Session) Pointer(i int) tl.Ptr { return s.ptrs[i] }
 
-// newCore creates a core for kernels, with its own tiles.
+// newCore creates a core that runs kernels of the session, with its own tiles. await is how
+// its kernels wait.
 func (s *Session) newCore(await func([]comm.Condition, ...localWait) (int, error)) *core {
 	return &core{
 		Rank: s.rank, await: await,
@@ -76,10 +77,11 @@ func (s *Session) newCore(await func([]comm.Condition, ...localWait) (int, error
 // that have ended.
 var ErrDeadlock = errors.New("a deadlock, no kernel of the rank can continue")
 
-// Wait waits until at least one of the workers can continue: [Worker.Resume] then continues
-// its kernel. It ignores workers that run no kernel. It also returns when one of the
-// further conditions is true. An error is from comm or is ErrDeadlock, and says what the
-// workers wait for; after an error of comm, Resume makes waits for signals fail too.
+// Wait waits until at least one of the workers can continue, or until one of the conditions
+// in also is true. [Worker.Resume] then continues the kernel of the worker. Wait ignores
+// workers that run no kernel. Its error says what the workers wait for. The error wraps
+// ErrDeadlock or an error of comm. After an error of comm, Resume makes waits of kernels
+// for signals fail too.
 func (s *Session) Wait(workers []*Worker, also ...comm.Condition) error {
 	s.conditions = append(s.conditions[:0], also...)
 	locals := 0
@@ -110,7 +112,8 @@ func (s *Session) Wait(workers []*Worker, also ...comm.Condition) error {
 	return nil
 }
 
-// describeWaits says what the workers wait for, such as "a waits for signal 3 GE 1".
+// describeWaits returns a text that says what each running worker waits for, such as "a
+// waits for signal 3 GE 1".
 func describeWaits(workers []*Worker) string {
 	var lines []string
 	for _, w := range workers {
@@ -124,9 +127,9 @@ func describeWaits(workers []*Worker) string {
 	return strings.Join(lines, ", ")
 }
 
-// End ends the session. Kernels that still wait or poll are unwound: the operation in which
-// they wait or poll returns an error, and so does every later wait. No kernel may call End.
-// A second End does nothing.
+// End ends the session. It unwinds kernels that still wait or poll: their operation returns
+// an error, and so does every later wait. A kernel must not call End. A second End does
+// nothing.
 func (s *Session) End() {
 	if s.ended {
 		return

@@ -17,8 +17,9 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// runSessions runs f in a session of each rank and checks that no coroutine remains. Ranks
-// are goroutines. The session has a tensor x of 8 integers in a window.
+// runSessions opens ranks as goroutines, begins a session at each rank and runs f in it.
+// The session has a tensor x of 8 integers in a window. runSessions returns the errors by
+// rank and checks that no coroutine remains.
 func runSessions(t *testing.T, backend string, ranks int, o setup, f func(c *comm.Comm, s *Session) error) []error {
 	t.Helper()
 	before := countCoroutines()
@@ -48,15 +49,16 @@ func runSessions(t *testing.T, backend string, ranks int, o setup, f func(c *com
 	return errs
 }
 
-// countCoroutines returns the number of coroutines. It does not count other goroutines,
-// such as those of ranks, because they may end a little later.
+// countCoroutines returns the number of coroutines that exist. It does not count other
+// goroutines, such as those of ranks, because they may end a little later.
 func countCoroutines() int {
 	stacks := make([]byte, 1<<20)
 	stacks = stacks[:runtime.Stack(stacks, true)]
 	return bytes.Count(stacks, []byte("created by iter.Pull"))
 }
 
-// runOnBackends runs f in sessions of two ranks with each backend. No rank may fail.
+// runOnBackends runs f in a session of each of two ranks, once for each backend. The test
+// fails if f returns an error at a rank.
 func runOnBackends(t *testing.T, f func(t *testing.T, c *comm.Comm, s *Session) error) {
 	for _, backend := range []string{inproc.Name, shm.Name} {
 		t.Run(backend, func(t *testing.T) {
@@ -66,12 +68,14 @@ func runOnBackends(t *testing.T, f func(t *testing.T, c *comm.Comm, s *Session) 
 	}
 }
 
-// start starts a kernel that uses x.
+// start starts a kernel on worker w. The kernel gets a pointer to x, the first tensor of
+// the session.
 func start(w *Worker, name string, kernel func(t *tl.PE, x tl.Ptr)) {
 	w.Start(name, func(m tl.Machine) { kernel(tl.NewPE(m, name), w.session.Pointer(0)) })
 }
 
-// runToEnd resumes workers until all their kernels have ended.
+// runToEnd resumes the workers until all their kernels have ended. It returns the first
+// error of a kernel or of a wait.
 func runToEnd(s *Session, workers ...*Worker) error {
 	for {
 		var waiting []*Worker
@@ -92,7 +96,7 @@ func runToEnd(s *Session, workers ...*Worker) error {
 	}
 }
 
-// errorText returns the text of an error, or "" for nil.
+// errorText returns the text of err. For a nil error it returns "".
 func errorText(err error) string {
 	if err == nil {
 		return ""
@@ -100,8 +104,9 @@ func errorText(err error) string {
 	return err.Error()
 }
 
-// TestWorkers checks that a kernel can wait for an answer of the other rank that another
-// kernel of its own rank requests. Both ranks do this.
+// TestWorkers checks that, at each rank, one kernel can wait for an answer of the other
+// rank while a second kernel requests that answer. A third kernel answers the request of
+// the other rank.
 func TestWorkers(t *testing.T) {
 	runOnBackends(t, func(t *testing.T, c *comm.Comm, s *Session) error {
 		const asked, answered = 0, 1
@@ -139,8 +144,8 @@ func TestWorkers(t *testing.T) {
 	})
 }
 
-// TestPingPongOfWorkers checks the values that two workers of each rank exchange with the
-// workers of the other rank, in several kernels.
+// TestPingPongOfWorkers lets worker i of each rank exchange a number with worker i of the
+// other rank many times, in several kernels. It checks the final numbers.
 func TestPingPongOfWorkers(t *testing.T) {
 	const kernels, rounds = 10, 20
 	runOnBackends(t, func(t *testing.T, c *comm.Comm, s *Session) error {
@@ -180,8 +185,8 @@ func TestPingPongOfWorkers(t *testing.T) {
 	})
 }
 
-// TestSelectInWorkers checks the cases that Select returns in a worker when signals arrive
-// one after the other.
+// TestSelectInWorkers checks which cases Select returns in a kernel of a worker when two
+// signals arrive one after the other.
 func TestSelectInWorkers(t *testing.T) {
 	runOnBackends(t, func(t *testing.T, c *comm.Comm, s *Session) error {
 		var got []int
@@ -208,8 +213,9 @@ func TestSelectInWorkers(t *testing.T) {
 	})
 }
 
-// TestDeadlock checks the errors when all workers of both ranks wait for signals that no
-// kernel changes.
+// TestDeadlock lets all workers of both ranks wait for signals that no kernel changes. It
+// checks that Session.Wait and the waits of the kernels fail, and that the error says what
+// each kernel waits for.
 func TestDeadlock(t *testing.T) {
 	var line string
 	const said = "a deadlock, every rank waits: rank 0: wait, any of 3 signals; rank 1: wait, signal 1 GE 5"
@@ -251,8 +257,8 @@ func TestDeadlock(t *testing.T) {
 	}
 }
 
-// TestAbortOfAPeer checks the error of a rank whose workers wait while the other rank
-// aborts.
+// TestAbortOfAPeer checks that a rank whose workers wait gets the error of the other rank,
+// which aborts.
 func TestAbortOfAPeer(t *testing.T) {
 	errs := runSessions(t, inproc.Name, 2, setup{}, func(c *comm.Comm, s *Session) error {
 		if c.Rank() == 1 {

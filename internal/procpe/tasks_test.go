@@ -12,8 +12,10 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// TestRandomTasks runs random programs of tasks. Each task is a kernel on some worker of
-// some rank. It waits for all or for any of several earlier tasks, then notifies all ranks.
+// TestRandomTasks runs random programs of tasks and checks that all tasks end. Each task is
+// a kernel on a random worker of a random rank. The task waits for all or for any of some
+// earlier tasks, and then notifies all ranks. The test also checks that no task continues
+// too early.
 func TestRandomTasks(t *testing.T) {
 	type task struct {
 		rank, worker int

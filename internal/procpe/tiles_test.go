@@ -10,13 +10,13 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// vector returns a value of n bytes without a tile.
+// vector returns a value of n bytes that has no tile yet.
 func vector(n int) tl.Value {
 	return tl.Value{DType: tl.U8, Shape: oplog.Shape{Rank: 1, Dim: [oplog.MaxRank]int32{int32(n)}}}
 }
 
-// TestTilesEvictLeastRecentlyUsed compares the tiles that exist after random operations
-// with a list that the test keeps itself.
+// TestTilesEvictLeastRecentlyUsed adds, uses, pins and drops random tiles. After each step
+// it checks that exactly those tiles exist which a simple list in the test predicts.
 func TestTilesEvictLeastRecentlyUsed(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		const limit = 1000
@@ -97,8 +97,8 @@ func TestTilesEvictLeastRecentlyUsed(t *testing.T) {
 	})
 }
 
-// TestManyTiles checks the results of a kernel that creates far more tiles than there is
-// space for, and keeps one of them pinned.
+// TestManyTiles runs a kernel that creates far more tiles than fit, and keeps one tile
+// pinned. It checks that the results are the same as on the simulated machine.
 func TestManyTiles(t *testing.T) {
 	const n, rounds = 1024, 1000
 	checkSame(t, 1, 1, setup{TileBytes: 64 << 10}, func(t *tl.PE, x tl.Ptr) {
@@ -109,7 +109,8 @@ func TestManyTiles(t *testing.T) {
 	}, &array{dtype: tl.F32, shape: tl.Shape{n}, init: waves})
 }
 
-// TestOperationsAllocateNothing checks that operations reuse buffers instead of allocating.
+// TestOperationsAllocateNothing checks that loads, stores, computations, puts, gets and
+// signals allocate no Go memory once tiles are being evicted.
 func TestOperationsAllocateNothing(t *testing.T) {
 	runOnRanks(t, 1, 1, setup{TileBytes: 4096, Delay: func() {}}, func(pe *tl.PE, x tl.Ptr) {
 		s := tl.Shape{64}

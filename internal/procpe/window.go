@@ -8,7 +8,8 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// Put writes a tile to a peer's part of a window, with one put for each contiguous run.
+// Put writes tile v to the block to in a peer's part of a window. It makes one put of comm
+// for each contiguous run of the block.
 func (c *core) Put(peer int, v tl.Value, to tl.Block) error {
 	c.delay()
 	tile, err := c.tiles.use(&v)
@@ -22,7 +23,7 @@ func (c *core) Put(peer int, v tl.Value, to tl.Block) error {
 	return x.each(func(at, in, n int64) error { return w.Put(member, at, tile[in:in+n]) })
 }
 
-// Get reads a tile from a peer's part of a window.
+// Get reads the block from in a peer's part of a window into the new tile v.
 func (c *core) Get(peer int, v *tl.Value, from tl.Block) error {
 	c.delay()
 	w, member, x, err := c.locateAtPeer(peer, &from)
@@ -37,8 +38,9 @@ func (c *core) Get(peer int, v *tl.Value, from tl.Block) error {
 	return x.each(func(at, in, n int64) error { return w.Get(member, at, tile[in:in+n]) })
 }
 
-// locateAtPeer returns the window of a block, the rank of the peer in that window, and the
-// runs of the block in the peer's part.
+// locateAtPeer finds block b at a peer. It returns the window w of the block, the rank of
+// the peer in the communicator of that window, and the runs of the block in the peer's
+// part.
 func (c *core) locateAtPeer(peer int, b *tl.Block) (w *comm.Window, member int, x blockRuns, err error) {
 	r, x, err := c.locate(b)
 	if err != nil {
@@ -55,7 +57,7 @@ func (c *core) locateAtPeer(peer int, b *tl.Block) (w *comm.Window, member int, 
 	return r.window, member, x, nil
 }
 
-// Notify changes a signal of a peer.
+// Notify changes a signal of a peer: op sets it to value or adds value.
 func (c *core) Notify(peer, signal int, op tl.SignalOp, value int64) error {
 	c.delay()
 	if err := c.checkSignal(signal); err != nil {
@@ -64,14 +66,15 @@ func (c *core) Notify(peer, signal int, op tl.SignalOp, value int64) error {
 	return c.signals.Notify(peer, signal, op, value)
 }
 
-// WaitSignal waits until a signal of this rank compares true.
+// WaitSignal waits until a signal of this rank compares true with value.
 func (c *core) WaitSignal(signal int, cmp tl.Cmp, value int64) error {
 	_, err := c.waitAny(append(c.conditions[:0], comm.Condition{Signal: signal, Cmp: cmp, Value: value}))
 	return err
 }
 
-// TestSignal reports whether a signal of this rank compares true now. If it does not, other
-// workers run first: a kernel that polls in a loop may depend on them.
+// TestSignal reports whether a signal of this rank compares true with value now. If the
+// comparison is false, other workers run before TestSignal returns, because a kernel that
+// polls in a loop may depend on them.
 func (c *core) TestSignal(signal int, cmp tl.Cmp, value int64) (bool, error) {
 	if err := c.checkSignal(signal); err != nil {
 		return false, err
@@ -83,7 +86,8 @@ func (c *core) TestSignal(signal int, cmp tl.Cmp, value int64) (bool, error) {
 	return false, c.pause()
 }
 
-// Barrier returns the state of the barrier on a signal. All workers of the rank share it.
+// Barrier returns the state of the barrier that uses the given signal. All workers of the
+// rank share this state.
 func (c *core) Barrier(signal int) *tl.Barrier {
 	b := c.barriers[signal]
 	if b == nil {
@@ -93,7 +97,8 @@ func (c *core) Barrier(signal int) *tl.Barrier {
 	return b
 }
 
-// NoSignalError returns the error for a signal n of a kernel that has fewer signals.
+// NoSignalError returns the error of a kernel that uses signal n although it has fewer
+// signals.
 func NoSignalError(n, signals int) error {
 	has := "none"
 	if signals > 0 {
@@ -109,8 +114,8 @@ func (c *core) checkSignal(n int) error {
 	return nil
 }
 
-// waitAny waits until one of the conditions is true and returns its index. It keeps the
-// list conditions for reuse.
+// waitAny waits until one of the conditions is true and returns its index. Indices of
+// locals follow those of conditions. waitAny keeps the slice conditions for reuse.
 func (c *core) waitAny(conditions []comm.Condition, locals ...localWait) (int, error) {
 	c.conditions = conditions
 	c.delay()
@@ -148,10 +153,13 @@ type slot struct {
 // overhead is the memory in bytes that a tile takes in addition to its data.
 const overhead = 64
 
+// cost returns the memory that a tile with the given number of bytes takes, including its
+// overhead.
 func cost(bytes int) int64 { return int64(bytes) + overhead }
 
-// add creates a tile, sets the slot and turn of v, and returns the bytes of the tile, which
-// are not initialized. It evicts other tiles if needed, but not those in the slots of keep.
+// add creates a tile for v: it sets the slot and the turn of v and returns the bytes of the
+// tile, which are not initialized. If needed, it evicts other tiles, but not those in the
+// slots that keep lists.
 func (t *tiles) add(v *tl.Value, keep ...int32) ([]byte, error) {
 	if len(t.slots) == 0 {
 		t.slots = append(t.slots, slot{})
@@ -186,7 +194,8 @@ func (t *tiles) add(v *tl.Value, keep ...int32) ([]byte, error) {
 	return s.bytes, nil
 }
 
-// use returns the bytes of a tile and marks it as the most recently used.
+// use returns the bytes of the tile of v and marks the tile as the most recently used. It
+// returns an error if the tile was evicted or freed.
 func (t *tiles) use(v *tl.Value) ([]byte, error) {
 	s := &t.slots[v.Slot]
 	if s.turn != v.Turn {
@@ -197,7 +206,7 @@ func (t *tiles) use(v *tl.Value) ([]byte, error) {
 	return s.bytes, nil
 }
 
-// drop removes a tile.
+// drop removes the tile in slot i.
 func (t *tiles) drop(i int32) {
 	s := &t.slots[i]
 	t.used -= cost(len(s.bytes))
@@ -207,7 +216,7 @@ func (t *tiles) drop(i int32) {
 	t.unused = append(t.unused, i)
 }
 
-// clear removes all tiles.
+// clear removes all tiles of the kernel.
 func (t *tiles) clear() {
 	for len(t.slots) > 0 && t.slots[0].newer != 0 {
 		t.drop(t.slots[0].newer)
@@ -215,12 +224,14 @@ func (t *tiles) clear() {
 	t.spare = nil
 }
 
+// link adds slot i to the ring of slots as the most recently used one.
 func (t *tiles) link(i int32) {
 	newest := t.slots[0].older
 	t.slots[i].older, t.slots[i].newer = newest, 0
 	t.slots[newest].newer, t.slots[0].older = i, i
 }
 
+// unlink removes slot i from the ring of slots.
 func (t *tiles) unlink(i int32) {
 	s := &t.slots[i]
 	t.slots[s.older].newer, t.slots[s.newer].older = s.newer, s.older

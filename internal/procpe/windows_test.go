@@ -13,7 +13,8 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// randomDelay returns a Delay that lets other goroutines run first, at random.
+// randomDelay returns a function for Options.Delay that at random lets other goroutines
+// run.
 func randomDelay() func() {
 	var mu sync.Mutex
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -27,8 +28,9 @@ func randomDelay() func() {
 	}
 }
 
-// ring computes the average of x over all ranks. Each x travels round the ring, with a
-// signal for each step, and each rank adds what it receives.
+// ring computes the average of x over all ranks. In each step a rank sends the tile that it
+// received last to the next rank, sets that rank's signal of the step, and adds the tile
+// that it receives to its sum.
 func ring(t *tl.PE, x, box tl.Ptr, n int) {
 	me, ranks := t.Rank(), t.NumRanks()
 	next := (me + 1) % ranks
@@ -44,8 +46,8 @@ func ring(t *tl.PE, x, box tl.Ptr, n int) {
 	t.Store(x, sum.Div(ranks))
 }
 
-// gather copies x of every rank into a column of all, when all ranks have notified that x
-// is ready.
+// gather waits until all ranks have notified that their x is ready, and copies x of rank r
+// to column r of all.
 func gather(t *tl.PE, x, all tl.Ptr, n int) {
 	ranks := t.NumRanks()
 	t.Store(x, t.Load(x, tl.Shape{n}, tl.I32).Add(1))
@@ -65,7 +67,8 @@ func gather(t *tl.PE, x, all tl.Ptr, n int) {
 	}
 }
 
-// takeFromNeighbours receives a number from both neighbours, in the order of arrival.
+// takeFromNeighbours sends a number to both neighbours in a ring of ranks, and combines the
+// numbers of both neighbours with x in the order of arrival.
 func takeFromNeighbours(t *tl.PE, x, box tl.Ptr) {
 	me, ranks := t.Rank(), t.NumRanks()
 	for side, peer := range []int{(me + 1) % ranks, (me + ranks - 1) % ranks} {
@@ -82,9 +85,9 @@ func takeFromNeighbours(t *tl.PE, x, box tl.Ptr) {
 	t.Select(tl.CanSignal(1, tl.EQ, 1))
 }
 
-// reduceBlocks reduces a block of x over peers at every rank. The block has gaps between
-// rows and does not begin at the start of x. The kernel computes a sum from the last rank
-// to the first, a maximum over all ranks, and a reduction over one rank.
+// reduceBlocks runs three reductions over peers of a block of x, at every rank. The block
+// has gaps between rows and does not begin at the start of x. The results are a sum from
+// the last rank to the first, a maximum over all ranks, and a reduction over one rank.
 func reduceBlocks(t *tl.PE, x, sum, most, one tl.Ptr, rows, cols int) {
 	var peers []int
 	for r := range t.NumRanks() {
@@ -101,8 +104,8 @@ func reduceBlocks(t *tl.PE, x, sum, most, one tl.Ptr, rows, cols int) {
 	t.Barrier(0)
 }
 
-// TestWindows compares kernels that communicate on several ranks with the simulated
-// machine, in several launches and with random delays.
+// TestWindows runs kernels that communicate, on several ranks, in several launches and with
+// random delays. It checks that the results have the same bits as on the simulated machine.
 func TestWindows(t *testing.T) {
 	const n = 33
 	for _, ranks := range []int{1, 2, 5} {
@@ -131,9 +134,9 @@ func TestWindows(t *testing.T) {
 	}
 }
 
-// TestLaunchesBackToBack checks that signals are 0 at the start of every launch if ranks
-// proceed at different speeds. That includes signals that a rank changes when their owner
-// has ended the launch.
+// TestLaunchesBackToBack checks that all signals are 0 at the start of every launch,
+// although ranks proceed at different speeds. A rank may even change a signal of a peer
+// after the peer has ended the launch.
 func TestLaunchesBackToBack(t *testing.T) {
 	const ranks, launches, n = 4, 100, 8
 	var begun [ranks]int // launches that each rank has begun
@@ -166,8 +169,8 @@ func TestLaunchesBackToBack(t *testing.T) {
 	}
 }
 
-// TestDomain checks Put into a window of a domain that has only some ranks of the launch,
-// with other numbers.
+// TestDomain checks Put into a window of a domain. The domain has only some of the ranks of
+// the launch, with other numbers than in the launch.
 func TestDomain(t *testing.T) {
 	const ranks = 3
 	members := []int{2, 0}

@@ -40,7 +40,7 @@ type localWait struct {
 	holds       func() bool // whether the condition is true
 }
 
-// String describes the wait, and says if the peer's kernel has ended.
+// String describes the condition. If the peer's kernel has ended, the text says so.
 func (l localWait) String() string {
 	if l.peer != nil && l.peer.ended {
 		return fmt.Sprintf("%s (member %d has ended)", l.description, l.peer.member)
@@ -48,7 +48,8 @@ func (l localWait) String() string {
 	return l.description
 }
 
-// NewWorker creates a worker with its own TileBytes of tiles.
+// NewWorker creates a worker of the session. The worker has its own tiles, of at most
+// Options.TileBytes.
 func (s *Session) NewWorker() *Worker {
 	s.mustBeOpen()
 	w := &Worker{session: s}
@@ -66,8 +67,9 @@ func (s *Session) mustBeOpen() {
 	}
 }
 
-// Start starts a kernel and runs it until it ends or waits, or until a test of a signal
-// returns false. Errors name the kernel. The worker must not be running another kernel.
+// Start starts a kernel, whose code is body, and runs it until it ends or waits, or until a
+// test of a signal returns false. kernel is the name that errors use. The worker must not
+// be running another kernel.
 func (w *Worker) Start(kernel string, body func(m tl.Machine)) {
 	w.session.mustBeOpen()
 	if w.running {
@@ -77,8 +79,9 @@ func (w *Worker) Start(kernel string, body func(m tl.Machine)) {
 	w.next()
 }
 
-// Resume continues the kernel, as far as Start does, if the kernel waits for nothing, if a
-// condition that it waits for is true, or if the wait has failed.
+// Resume continues the kernel of the worker if the kernel waits for nothing, if a condition
+// that it waits for is true, or if its wait has failed. Otherwise it does nothing. Resume
+// runs the kernel until it ends or waits again, or until a test of a signal returns false.
 func (w *Worker) Resume() {
 	if !w.running {
 		return
@@ -88,8 +91,8 @@ func (w *Worker) Resume() {
 	}
 }
 
-// ready returns the index of the first condition of waits and locals that is true now, or
-// -1.
+// ready returns the index of the first condition that the kernel waits for and that is true
+// now. Indices of locals follow those of waits. It returns -1 if no condition is true.
 func (w *Worker) ready() (int, error) {
 	if i, err := w.session.rank.test(w.waits); i >= 0 || err != nil {
 		return i, err
@@ -100,18 +103,20 @@ func (w *Worker) ready() (int, error) {
 	return -1, nil
 }
 
-// isPolling reports whether the running kernel has paused in a test and does not wait.
+// isPolling reports whether the running kernel has paused after a test of a signal and does
+// not wait for anything.
 func (w *Worker) isPolling() bool { return len(w.waits) == 0 && len(w.locals) == 0 }
 
-// Running reports whether a kernel has started and not ended. Between calls of Start and
-// Resume it waits or polls.
+// Running reports whether a kernel of the worker has started and not ended. Outside Start
+// and Resume, such a kernel waits or polls.
 func (w *Worker) Running() bool { return w.running }
 
-// Err returns the error of the last kernel if it has ended: a *tl.Error, like the error of
-// [Rank.Launch].
+// Err returns the error of the last kernel that has ended on the worker. Like the error of
+// [Rank.Launch], it is a *tl.Error.
 func (w *Worker) Err() error { return w.err }
 
-// runKernels runs one kernel after another. It is the body of the coroutine.
+// runKernels runs the kernels that Start provides, one after another, as the body of the
+// worker's coroutine.
 func (w *Worker) runKernels(yield func(struct{}) bool) {
 	w.yield = yield
 	for more := true; more; more = yield(struct{}{}) {
@@ -122,7 +127,8 @@ func (w *Worker) runKernels(yield func(struct{}) bool) {
 
 var errEnded = errors.New("the session ended while the kernel waited")
 
-// pause yields to the caller of Start or Resume once.
+// pause returns control to the caller of Start or Resume once, without waiting for a
+// condition.
 func (w *Worker) pause() error {
 	if !w.session.ended {
 		w.waits, w.locals = nil, nil
@@ -134,8 +140,9 @@ func (w *Worker) pause() error {
 	return nil
 }
 
-// await yields to the caller of Start or Resume until one of the conditions is true. It
-// returns the index of the condition; local conditions follow the signals.
+// await returns control to the caller of Start or Resume until one of the conditions is
+// true. It returns the index of that condition. Indices of locals follow those of
+// conditions.
 func (w *Worker) await(conditions []comm.Condition, locals ...localWait) (int, error) {
 	w.waits, w.locals = conditions, locals
 	for !w.session.ended {
@@ -147,7 +154,8 @@ func (w *Worker) await(conditions []comm.Condition, locals ...localWait) (int, e
 	return 0, errEnded
 }
 
-// run runs a kernel to its end, and releases its tiles, scratch buffers and receives.
+// run runs body, the code of a kernel, to its end. Then it releases the tiles, scratch
+// buffers and receives of the kernel. A panic of the kernel becomes an error.
 func (c *core) run(body func(m tl.Machine)) (err error) {
 	defer func() {
 		if stopped := recover(); stopped != nil {
@@ -160,7 +168,8 @@ func (c *core) run(body func(m tl.Machine)) (err error) {
 	return c.checkReceives()
 }
 
-// checkReceives returns an error if the kernel has not waited for one of its RecvAsync.
+// checkReceives returns an error if the kernel has called RecvAsync and has not waited for
+// the message.
 func (c *core) checkReceives() error {
 	if len(c.receives) == 0 {
 		return nil
@@ -180,8 +189,8 @@ func (c *core) clear() {
 	c.regions = c.regions[:c.tensors]
 }
 
-// toError converts the panic of a kernel to an error. It must be called while the stack of
-// the panic exists.
+// toError converts stopped, the value that a kernel has panicked with, to an error. It must
+// be called while the stack of the panic still exists.
 func (c *core) toError(stopped any) error {
 	if e, ok := stopped.(*tl.Error); ok {
 		named := *e

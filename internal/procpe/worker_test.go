@@ -11,14 +11,14 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// runOneSession runs f in a session of one rank, which must not fail.
+// runOneSession runs f in a session of one rank. The test fails if the session fails.
 func runOneSession(t *testing.T, o setup, f func(s *Session)) {
 	t.Helper()
 	commtest.Succeed(t, runSessions(t, inproc.Name, 1, o, func(_ *comm.Comm, s *Session) error { f(s); return nil }))
 }
 
-// TestErrorsInWorkers checks the errors of kernels that fail on a worker while another
-// worker waits, and that both workers remain usable.
+// TestErrorsInWorkers checks the errors of kernels that fail on one worker while another
+// worker waits. Both workers must remain usable.
 func TestErrorsInWorkers(t *testing.T) {
 	for _, c := range []struct {
 		kernel func(t *tl.PE, x tl.Ptr)
@@ -52,8 +52,8 @@ func TestErrorsInWorkers(t *testing.T) {
 	}
 }
 
-// TestEnd checks that kernels that wait or poll are unwound when their session ends: their
-// deferred functions run, and waits in deferred functions fail at once.
+// TestEnd checks that End of a session unwinds kernels that wait or poll. Their deferred
+// functions must run, and waits in deferred functions must fail at once.
 func TestEnd(t *testing.T) {
 	runOneSession(t, setup{Signals: 8}, func(s *Session) {
 		var log []string
@@ -117,8 +117,9 @@ func TestEnd(t *testing.T) {
 	})
 }
 
-// TestMisuseOfSessions checks the errors and panics of calls that are not allowed at the
-// time.
+// TestMisuseOfSessions checks the errors and panics of calls that are not allowed in the
+// state of the session, such as Start on a worker that runs a kernel. It also checks the
+// errors of Begin for invalid tensors.
 func TestMisuseOfSessions(t *testing.T) {
 	panics := func(f func()) (said any) {
 		defer func() { said = recover() }()
@@ -149,7 +150,8 @@ func TestMisuseOfSessions(t *testing.T) {
 	})
 }
 
-// TestPointer compares the pointers of a session with the pointers of a launch.
+// TestPointer checks that Session.Pointer returns the same pointers that a kernel gets from
+// Launch with the same tensors.
 func TestPointer(t *testing.T) {
 	errs := forEachRank(t, 1, setup{}, func(c *comm.Comm, r *Rank) error {
 		w, err := c.AllocWindow(64, 0)
@@ -175,8 +177,8 @@ func TestPointer(t *testing.T) {
 	commtest.Succeed(t, errs)
 }
 
-// TestNotAMemberInSession checks the error of a Put to a rank that has no part of the
-// window.
+// TestNotAMemberInSession checks the error of a kernel in a session that puts data to a
+// rank which has no part of the window.
 func TestNotAMemberInSession(t *testing.T) {
 	const want = "rank 1 of the world has no part of x [2] u8, whose window is shared by [0]: use a window that the peer is a member of"
 	commtest.Succeed(t, forEachRank(t, 2, setup{}, func(c *comm.Comm, r *Rank) error {
@@ -208,8 +210,8 @@ func TestNotAMemberInSession(t *testing.T) {
 	}))
 }
 
-// TestManyKernels checks that kernels leave no tiles, scratch buffers or values on their
-// worker.
+// TestManyKernels runs 100,000 kernels on one worker. It checks that they leave no tiles
+// and scratch buffers behind, and that a scratch buffer is zero at first.
 func TestManyKernels(t *testing.T) {
 	const kernels = 100_000
 	runOneSession(t, setup{}, func(s *Session) {
@@ -245,8 +247,8 @@ func TestManyKernels(t *testing.T) {
 	})
 }
 
-// TestTilesOfWorkers checks that a worker that fills its space for tiles does not evict
-// tiles of another worker.
+// TestTilesOfWorkers checks that a worker whose tiles do not fit evicts only its own tiles,
+// not those of another worker.
 func TestTilesOfWorkers(t *testing.T) {
 	runOneSession(t, setup{TileBytes: 4096}, func(s *Session) {
 		keeper, filler := s.NewWorker(), s.NewWorker()
@@ -268,8 +270,8 @@ func TestTilesOfWorkers(t *testing.T) {
 	})
 }
 
-// TestKernelsAllocateNothing checks that starting, resuming and polling kernels does not
-// allocate.
+// TestKernelsAllocateNothing checks that starting, resuming and polling kernels allocates
+// no Go memory.
 func TestKernelsAllocateNothing(t *testing.T) {
 	runOneSession(t, setup{}, func(s *Session) {
 		w := s.NewWorker()

@@ -6,7 +6,8 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// onePhase adds x of all ranks. Every rank reads all windows.
+// onePhase stores in out the sum of x over all ranks. Every rank reads the windows of all
+// ranks.
 func onePhase(t *tl.PE, x, _, out tl.Ptr, n int) {
 	ranks := lists.Count(0, t.NumRanks())
 	t.Barrier(0)
@@ -14,7 +15,7 @@ func onePhase(t *tl.PE, x, _, out tl.Ptr, n int) {
 	t.Barrier(1)
 }
 
-// onePhaseTasks submits a task for each tile of the sum.
+// onePhaseTasks submits the work of onePhase as tasks, one for each tile of the sum.
 func onePhaseTasks(b *task.Builder, x, _, out *task.Tensor, n int) {
 	start := submitBarrier(b, 0, nil)
 	part := func(from, elems int) task.Region { return vectorRegion(x, from, elems) }
@@ -22,8 +23,9 @@ func onePhaseTasks(b *task.Builder, x, _, out *task.Tensor, n int) {
 	submitBarrier(b, 1, nil, append(sums, start)...)
 }
 
-// twoPhase adds part r of all windows at rank r, which stores the sum in its window. Then
-// every rank collects the parts.
+// twoPhase stores in out the sum of x over all ranks, in two phases. First, rank r adds
+// part r of x of all ranks and stores the sum in its work buffer. Then every rank collects
+// the parts from the work buffers of all ranks.
 func twoPhase(t *tl.PE, x, work, out tl.Ptr, n int) {
 	ranks := lists.Count(0, t.NumRanks())
 	t.Barrier(0)
@@ -37,8 +39,8 @@ func twoPhase(t *tl.PE, x, work, out tl.Ptr, n int) {
 	t.Barrier(2)
 }
 
-// twoPhaseTasks submits a task for the part that the rank adds, and for each part that it
-// collects.
+// twoPhaseTasks submits the work of twoPhase as tasks: one for the part that this rank
+// adds, and one for each part that it collects.
 func twoPhaseTasks(b *task.Builder, x, work, out *task.Tensor, n int) {
 	ranks := lists.Count(0, b.NumRanks())
 	start := submitBarrier(b, 0, nil)

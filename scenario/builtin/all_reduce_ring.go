@@ -15,10 +15,10 @@ type ring struct {
 	arrived int // the signal that counts the parts that have arrived
 }
 
-// oneWay returns one ring of all elements.
+// oneWay returns one ring that moves all n elements.
 func oneWay(n int) []ring { return []ring{{0, n, +1, 2}} }
 
-// bothWays returns two rings in opposite directions, each of half of the elements.
+// bothWays returns two rings in opposite directions. Each moves half of the n elements.
 func bothWays(n int) []ring { return []ring{{0, n / 2, +1, 2}, {n / 2, n - n/2, -1, 3}} }
 
 // hop is one of the 2P-1 steps of a ring at a rank, where P is the number of ranks. In step
@@ -32,19 +32,20 @@ type hop struct {
 	from, elems int // the first element and the number of elements of the part
 }
 
-// hop returns a step of the ring at a rank.
+// hop returns the given step of the ring at a rank. ranks is the number of ranks.
 func (r ring) hop(step, rank, ranks int) hop {
 	at := func(rank int) int { return (rank%ranks + ranks) % ranks }
 	from, elems := chunk(r.n, ranks, at(rank-r.way*step))
 	return hop{step, 2*ranks - 2, at(rank + r.way), r.arrived, r.from + from, elems}
 }
 
-// completesSum reports whether this is the step in which the sum becomes complete.
+// completesSum reports whether h is the step in which this rank completes the sum of a
+// part.
 func (h hop) completesSum() bool { return 2*h.step == h.last }
 
 // sum runs a step s < P. It adds the elements of this rank to the partial sum that has
-// arrived and puts the result into the window of the next rank. The pointers are to the
-// part.
+// arrived, and puts the result into the window of the next rank. x, work and out point to
+// the part of this step.
 func (h hop) sum(t *tl.PE, x, work, out tl.Ptr) {
 	h.wait(t)
 	forBlocks(h.elems, func(at, elems int) {
@@ -65,7 +66,7 @@ func (h hop) sum(t *tl.PE, x, work, out tl.Ptr) {
 }
 
 // forward runs a step s >= P. It waits for a complete sum in out and puts it into the
-// window of the next rank.
+// window of the next rank. In the last step it only waits.
 func (h hop) forward(t *tl.PE, out tl.Ptr) {
 	h.wait(t)
 	if h.step == h.last {
@@ -77,21 +78,23 @@ func (h hop) forward(t *tl.PE, out tl.Ptr) {
 	h.notifyNext(t)
 }
 
-// wait waits until the part of this step has arrived.
+// wait waits until the previous rank has put the part of this step into the window of this
+// rank.
 func (h hop) wait(t *tl.PE) {
 	if h.step > 0 {
 		t.WaitSignal(h.arrived, tl.GE, h.step)
 	}
 }
 
-// notifyNext notifies the next rank that the part has arrived there.
+// notifyNext notifies the next rank that this rank has put the part into its window.
 func (h hop) notifyNext(t *tl.PE) {
 	if h.step < h.last {
 		t.Notify(h.next, h.arrived, tl.Add, 1)
 	}
 }
 
-// ringKernel returns a kernel that runs all rings at the same time, step by step.
+// ringKernel returns a kernel that runs all rings at the same time: step 0 of each ring,
+// then step 1 of each ring, and so on. rings returns the rings for n elements.
 func ringKernel(rings func(n int) []ring) any {
 	return func(t *tl.PE, x, work, out tl.Ptr, n int) {
 		t.Barrier(0) // the next rank has read its outputs of the previous round
@@ -109,8 +112,8 @@ func ringKernel(rings func(n int) []ring) any {
 	}
 }
 
-// ringTasks returns an orchestration with a task for each step. Each ring is a chain of
-// tasks. The rings run at the same time.
+// ringTasks returns an orchestration with a task for each step of each ring. The tasks of a
+// ring are a chain. The rings run at the same time.
 //
 // One compute core is enough. Tasks are submitted in the order of the kernel: step 0 of all
 // rings, then step 1 of all rings. A step waits only for an earlier step of another rank.
@@ -128,9 +131,9 @@ func ringTasks(rings func(n int) []ring) any {
 	}
 }
 
-// submit adds the step as a task. The data that the previous rank puts into this rank's
-// window is there when the step has waited. The task therefore declares that it writes this
-// data.
+// submit submits the step as a task that depends on the task after, and returns the task.
+// The previous rank puts data into this rank's window, and the data is there when the step
+// has waited for it. The task therefore declares that it writes this data.
 func (h hop) submit(b *task.Builder, x, work, out *task.Tensor, after task.ID) task.ID {
 	part := func(x *task.Tensor) task.Region { return vectorRegion(x, h.from, h.elems) }
 	if 2*h.step > h.last {

@@ -5,7 +5,8 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// allToAll sends each row d of x to row s of out of rank d, where s is this rank.
+// allToAll writes row d of this rank's x to row s of out at rank d, for every rank d. s is
+// this rank.
 func allToAll(t *tl.PE, x, out tl.Ptr, n int) {
 	t.Barrier(ready) // all ranks have read their outputs of the previous round
 	for peer := range t.NumRanks() {
@@ -14,7 +15,7 @@ func allToAll(t *tl.PE, x, out tl.Ptr, n int) {
 	t.Barrier(done)
 }
 
-// allToAllTasks submits a task for each row.
+// allToAllTasks submits a task for each row that this rank writes, between two barriers.
 func allToAllTasks(b *task.Builder, x, out *task.Tensor, n int) {
 	start := submitBarrier(b, ready, nil)
 	last := []task.ID{start}

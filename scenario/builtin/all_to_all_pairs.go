@@ -6,10 +6,11 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// allToAllPairs sends each row d of x to rank d, which copies it from its inbox to row s of
-// out, where s is the sender. The kernel needs no barrier. Peers write the inbox of this
-// rank after the launch has started at all ranks, and so after this rank has copied the
-// rows of the previous launch. This rank ends after all peers have written its inbox.
+// allToAllPairs sends row d of this rank's x to the inbox of rank d, for every rank d. Then
+// it copies the row that rank s has sent from the inbox to row s of out, for every rank s.
+// The kernel needs no barrier. Peers write the inbox of this rank after the launch has
+// started at all ranks, and so after this rank has copied the rows of the previous launch.
+// This rank ends after all peers have written its inbox.
 func allToAllPairs(t *tl.PE, x, inbox, out tl.Ptr, n int, sent scenario.Matrix) {
 	me, ranks := t.Rank(), t.NumRanks()
 	for i := 1; i < ranks; i++ {
@@ -23,21 +24,20 @@ func allToAllPairs(t *tl.PE, x, inbox, out tl.Ptr, n int, sent scenario.Matrix) 
 	}
 }
 
-// sendRow puts n elements of x into the inbox of a peer and notifies the peer.
+// sendRow puts n elements of x into the inbox of a peer and sets the peer's signal.
 func sendRow(t *tl.PE, peer int, x, inbox tl.Ptr, n, signal int) {
 	sendTile(t, peer, x, inbox, n)
 	t.Notify(peer, signal, tl.Set, 1)
 }
 
-// takeRow waits until the sender has notified this rank, and copies n elements from the
-// inbox.
+// takeRow waits for the signal of the sender and copies n elements from the inbox to out.
 func takeRow(t *tl.PE, inbox, out tl.Ptr, n, signal int) {
 	t.WaitSignal(signal, tl.EQ, 1)
 	copyTile(t, t.Rank(), inbox, out, n)
 }
 
-// allToAllPairsTasks submits a task for each row that the rank sends and for each row that
-// it takes. No edges are needed, because tasks of a rank have no rows in common. One
+// allToAllPairsTasks submits a task for each row that this rank sends and for each row that
+// it takes. No edges are needed, because no two tasks of a rank access the same row. One
 // compute core is enough, because all rows are sent before the first task waits.
 func allToAllPairsTasks(b *task.Builder, x, inbox, out *task.Tensor, n int, sent scenario.Matrix) {
 	me, ranks := b.Rank(), b.NumRanks()

@@ -34,7 +34,7 @@ outputs:
   - {buffer: out, golden: i + 100*((rank + steps)%nranks) + 10*round + steps}
 `
 
-// writeScenario writes a scenario file and returns options that run it.
+// writeScenario writes text to a scenario file and returns options that run the file.
 func writeScenario(t *testing.T, text string) runner.Options {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "rotate.yaml")
@@ -44,8 +44,9 @@ func writeScenario(t *testing.T, text string) runner.Options {
 	return runner.Options{Scenario: file}
 }
 
-// rotate delays each barrier by a time that depends on the rank and the step, so that each
-// rank is the last at some barriers.
+// rotate copies, in each step, the numbers of the next rank and adds 1. It delays each
+// barrier by a time that depends on the rank and the step, so that each rank is the last at
+// some barriers.
 func rotate(t *tl.PE, x, got, out tl.Ptr, n, steps int) {
 	next := (t.Rank() + 1) % t.NumRanks()
 	for step := range steps {
@@ -65,7 +66,8 @@ func addOne(t *tl.PE, x, out tl.Ptr, n int) {
 	t.Store(out, t.Load(x, tl.Shape{n}, tl.F32).Add(1))
 }
 
-// rotateTasks does the same as rotate with a task for each copy, sum and barrier.
+// rotateTasks submits the work of rotate as tasks: one for each copy, each addition and
+// each barrier.
 func rotateTasks(b *task.Builder, x, got, out *task.Tensor, n, steps int) {
 	next := (b.Rank() + 1) % b.NumRanks()
 	var last []task.ID
@@ -82,8 +84,9 @@ func rotateTasks(b *task.Builder, x, got, out *task.Tensor, n, steps int) {
 	}, task.After(last...))
 }
 
-// TestBarrierReuse calls Barrier many times on one signal, on every backend, as a kernel
-// and as tasks. Different ranks arrive last.
+// TestBarrierReuse checks the results of a scenario that uses one signal for many barriers
+// at which different ranks arrive last. It runs the scenario on every backend, as a kernel
+// and as tasks under every runtime.
 func TestBarrierReuse(t *testing.T) {
 	o := writeScenario(t, rotateFile)
 	for _, backend := range runner.Backends {
@@ -110,8 +113,8 @@ func unorderedBarriers(b *task.Builder, x, got, out *task.Tensor, n, steps int) 
 	submitBarrier(b, 0, nil)
 }
 
-// TestBarrierTwiceAtOnce checks that two tasks of a rank cannot wait at barriers of one
-// signal at the same time.
+// TestBarrierTwiceAtOnce checks the error when two tasks of a rank wait at barriers of the
+// same signal at the same time.
 func TestBarrierTwiceAtOnce(t *testing.T) {
 	o := writeScenario(t, strings.Replace(rotateFile, "tasks: {name: test_rotate,", "tasks: {name: test_rotate_unordered,", 1))
 	o.Runtime, o.Tasks = task.AICPUBuildGraph, withCores(t, "2")

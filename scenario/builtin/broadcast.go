@@ -5,15 +5,15 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// broadcast copies the root's x to out.
+// broadcast copies x of the root to out of this rank.
 func broadcast(t *tl.PE, x, out tl.Ptr, n, root int) {
 	broadcastBegin(t, root)
 	copyTile(t, root, x, out, n)
 	broadcastEnd(t, root)
 }
 
-// broadcastBegin, at the root, notifies all other ranks that x is there. At other ranks it
-// waits for this notice.
+// broadcastBegin runs before the copy of a broadcast. The root notifies all other ranks
+// that its x is ready. Every other rank waits for this signal.
 func broadcastBegin(t *tl.PE, root int) {
 	if t.Rank() == root {
 		notifyOthers(t, ready)
@@ -22,8 +22,8 @@ func broadcastBegin(t *tl.PE, root int) {
 	}
 }
 
-// broadcastEnd, at the root, waits until all other ranks have read x. At other ranks it
-// notifies the root.
+// broadcastEnd runs after the copy of a broadcast. Each rank other than the root notifies
+// the root that it has read x. The root waits for all of them.
 func broadcastEnd(t *tl.PE, root int) {
 	if t.Rank() != root {
 		t.Notify(root, done, tl.Add, 1)
@@ -32,7 +32,8 @@ func broadcastEnd(t *tl.PE, root int) {
 	t.WaitSignal(done, tl.EQ, t.NumRanks()-1)
 }
 
-// broadcastTasks submits a task for each tile of out.
+// broadcastTasks submits the work of broadcast as tasks, with one copy task for each tile
+// of out.
 func broadcastTasks(b *task.Builder, x, out *task.Tensor, n, root int) {
 	rootArg := task.Args{task.Scalar("root", root)}
 	begin := b.Submit("begin", broadcastBegin, rootArg)

@@ -6,8 +6,9 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// domainRankMap stores for each domain the sum of its members' x, and in a map the rank of
-// every rank in the domain: -1 if it is not a member.
+// domainRankMap stores, for each of the two domains, the sum of x over its members. It also
+// stores, for each domain, a map from every rank of the run to its rank in the domain, or
+// to -1 if it is not a member.
 func domainRankMap(t *tl.PE, x, evenX, oddX, evenSum, oddSum, evenMap, oddMap tl.Ptr, n int, even, odd scenario.Domain) {
 	sumInDomain(t, even, 0, x, evenX, evenSum, n)
 	sumInDomain(t, odd, 2, x, oddX, oddSum, n)
@@ -16,8 +17,8 @@ func domainRankMap(t *tl.PE, x, evenX, oddX, evenSum, oddSum, evenMap, oddMap tl
 }
 
 // sumInDomain copies x to the window buffer shared, and stores in out the sum of shared
-// over all members of the domain. It does nothing if this rank is not a member. It uses
-// signal and signal+1.
+// over all members of the domain. It does nothing if this rank is not a member. It uses the
+// signals signal and signal+1 for barriers.
 func sumInDomain(t *tl.PE, d scenario.Domain, signal int, x, shared, out tl.Ptr, n int) {
 	if d.Rank < 0 {
 		return
@@ -28,7 +29,8 @@ func sumInDomain(t *tl.PE, d scenario.Domain, signal int, x, shared, out tl.Ptr,
 	t.Barrier(signal+1, d.Ranks...)
 }
 
-// writeMap stores the rank of every rank in a domain in out.
+// writeMap stores in element r of out which rank the rank r of the run has in domain d. The
+// element is -1 if rank r is not a member.
 func writeMap(t *tl.PE, d scenario.Domain, out tl.Ptr) {
 	for rank := range t.NumRanks() {
 		inside, err := d.Lookup(rank)
@@ -39,10 +41,10 @@ func writeMap(t *tl.PE, d scenario.Domain, out tl.Ptr) {
 	}
 }
 
-// domainRankMapTasks submits the tasks of both domains, which run at the same time. With
-// one compute core the domains take turns at the rank that is in both: while this rank
-// waits for the members of one domain, the members of the other domain wait for it. There
-// is no deadlock, because only one rank is in both domains.
+// domainRankMapTasks submits the tasks of both domains, which run at the same time. If the
+// rank that is in both domains has only one compute core, the domains take turns: while
+// this rank waits for the members of one domain, the members of the other domain wait for
+// this rank. There is no deadlock, because only one rank is in both domains.
 func domainRankMapTasks(b *task.Builder, x, evenX, oddX, evenSum, oddSum, evenMap, oddMap *task.Tensor, n int, even, odd scenario.Domain) {
 	submitSum(b, even, 0, x, evenX, evenSum, n)
 	submitSum(b, odd, 2, x, oddX, oddSum, n)
@@ -50,7 +52,8 @@ func domainRankMapTasks(b *task.Builder, x, evenX, oddX, evenSum, oddSum, evenMa
 	b.Submit("map", writeMap, task.Args{task.Scalar("domain", odd), task.Out("map", oddMap)})
 }
 
-// submitSum does the work of sumInDomain as tasks, one for each tile of the sum.
+// submitSum submits the work of sumInDomain as tasks: a copy, two barriers, and an addition
+// for each tile of the sum.
 func submitSum(b *task.Builder, d scenario.Domain, signal int, x, shared, out *task.Tensor, n int) {
 	if d.Rank < 0 {
 		return

@@ -14,7 +14,8 @@ type side[T any] struct {
 	signal     int // the domain uses signal and signal+1
 }
 
-// memberSides returns the domains that this rank is a member of.
+// memberSides returns the domains among left and right that this rank is a member of, each
+// with its inbox and output.
 func memberSides[T any](left, right scenario.Domain, leftX, rightX, leftOut, rightOut T) (list []side[T]) {
 	for _, s := range []side[T]{{left, leftX, leftOut, 0}, {right, rightX, rightOut, 2}} {
 		if s.Rank >= 0 {
@@ -24,8 +25,9 @@ func memberSides[T any](left, right scenario.Domain, leftX, rightX, leftOut, rig
 	return list
 }
 
-// dualDomainOverlap stores in the output of each domain the sum of its members' x, times
-// 0.5 + 0.01·rank, plus 10 + rank. A rank in both domains works in both at the same time.
+// dualDomainOverlap adds x over the members of each of the two domains. In the output of
+// the domain it stores the sum times 0.5 + 0.01·rank, plus 10 + rank. A rank that is in
+// both domains works in both at the same time.
 func dualDomainOverlap(t *tl.PE, x, leftX, rightX, leftOut, rightOut tl.Ptr, n int, left, right scenario.Domain) {
 	list := memberSides(left, right, leftX, rightX, leftOut, rightOut)
 	for _, s := range list {
@@ -42,7 +44,8 @@ func dualDomainOverlap(t *tl.PE, x, leftX, rightX, leftOut, rightOut tl.Ptr, n i
 	}
 }
 
-// dualSend writes x to a row at a peer or at this rank, and notifies the peer.
+// dualSend writes n elements of x to a row in the inbox of a peer, which may be this rank.
+// It notifies the peer with the signal arrived.
 func dualSend(t *tl.PE, peer int, x, row tl.Ptr, n, arrived int) {
 	sendTile(t, peer, x, row, n)
 	if peer != t.Rank() {
@@ -50,10 +53,11 @@ func dualSend(t *tl.PE, peer int, x, row tl.Ptr, n, arrived int) {
 	}
 }
 
-// dualWait waits until all rows are in the inbox.
+// dualWait waits until the given number of rows from other ranks have arrived in the inbox.
 func dualWait(t *tl.PE, _ tl.Ptr, arrived, rows int) { t.WaitSignal(arrived, tl.EQ, rows) }
 
-// dualScale adds the rows of the inbox and stores the scaled and shifted sum in out.
+// dualScale adds the rows of the inbox and multiplies the sum by 0.5 + 0.01·rank. It stores
+// the product plus 10 + rank in out.
 func dualScale(t *tl.PE, inbox, out tl.Ptr, rows, n int) {
 	scale, shift := 0.5+0.01*float64(t.Rank()), 10+float64(t.Rank())
 	forBlocks(n, func(at, elems int) {
@@ -65,9 +69,10 @@ func dualScale(t *tl.PE, inbox, out tl.Ptr, rows, n int) {
 	})
 }
 
-// dualDomainOverlapTasks submits a task for each row that the rank sends and for each tile
-// of the sum. The domains run at the same time. With one compute core they take turns; see
-// domainRankMapTasks for why there is no deadlock.
+// dualDomainOverlapTasks submits the work of dualDomainOverlap as tasks: one for each row
+// that this rank sends and one for each tile of the sum. The domains run at the same time.
+// With one compute core they take turns; see domainRankMapTasks for why there is no
+// deadlock.
 func dualDomainOverlapTasks(b *task.Builder, x, leftX, rightX, leftOut, rightOut *task.Tensor, n int, left, right scenario.Domain) {
 	for _, s := range memberSides(left, right, leftX, rightX, leftOut, rightOut) {
 		start := submitBarrier(b, s.signal+ready, s.Ranks)

@@ -13,9 +13,9 @@ const (
 	combined
 )
 
-// epDispatchCombine puts the rows of this rank's tokens into recv at the ranks of their
-// experts. It stores in y, for each token, the weighted sum of the rows that the experts
-// return.
+// epDispatchCombine sends the rows of this rank's tokens to their experts: it puts each row
+// into recv at the ranks of the experts. Then it stores in y, for each token, the weighted
+// sum of the rows that the experts return.
 func epDispatchCombine(t *tl.PE, x, w, recv, y tl.Ptr, tokens, topk, dim, experts, seed int) {
 	routes := route(t.NumRanks(), tokens, topk, experts, seed)[t.Rank()]
 	t.Barrier(ready) // all ranks have read the rows of the previous round
@@ -38,7 +38,8 @@ func epDispatchCombine(t *tl.PE, x, w, recv, y tl.Ptr, tokens, topk, dim, expert
 	t.Barrier(combined)
 }
 
-// epCombine stores in y the weighted sum of the rows that the experts of a token return.
+// epCombine stores in y the weighted sum of the rows that the experts of one token return.
+// visits are the places of these rows, and w has their weights.
 func epCombine(t *tl.PE, visits []visit, w, recv, y tl.Ptr, dim int) {
 	forBlocks(dim, func(at, elems int) {
 		total := t.Zeros(tl.Shape{elems}, tl.F32)
@@ -50,7 +51,8 @@ func epCombine(t *tl.PE, visits []visit, w, recv, y tl.Ptr, dim int) {
 	})
 }
 
-// epReceived computes the rows that a rank's experts receive, with zeros after them.
+// epReceived computes the golden values of recv: the rows that the experts of a rank
+// receive, followed by zeros.
 func epReceived(e scenario.Env, out []float64) error {
 	dim := e.Int("dim")
 	routes, err := epRoutes(e)
@@ -75,8 +77,8 @@ func epReceived(e scenario.Env, out []float64) error {
 	return nil
 }
 
-// epCombined computes each row of a rank times the sum of its weights, because an expert
-// returns its rows unchanged.
+// epCombined computes the golden values of y: the row of each token times the sum of the
+// token's weights. An expert returns its rows unchanged.
 func epCombined(e scenario.Env, out []float64) error {
 	dim, topk := e.Int("dim"), e.Int("topk")
 	if _, err := epRoutes(e); err != nil {
@@ -93,7 +95,7 @@ func epCombined(e scenario.Env, out []float64) error {
 	return nil
 }
 
-// epElement returns element d of a token of a rank.
+// epElement returns the initial value of element d in the row of a token of a rank.
 func epElement(e scenario.Env, rank, token, d int) float64 {
 	return float64(100*rank + 10*token + d + 10*e.Round)
 }

@@ -10,8 +10,8 @@ import (
 // visit is a destination of a token: a row of recv in the window of a rank.
 type visit struct{ rank, row int }
 
-// epRoutes returns the visits of all tokens in a round, or an error if the parameters are
-// invalid. See route.
+// epRoutes returns the result of route for the parameters and the round in e. It returns an
+// error if the parameters are invalid.
 func epRoutes(e scenario.Env) ([][][]visit, error) {
 	topk, experts := e.Int("topk"), e.Int("experts")
 	if experts < 1 || experts > maxExperts {
@@ -26,9 +26,9 @@ func epRoutes(e scenario.Env) ([][][]visit, error) {
 // maxExperts is the largest number of experts of a rank.
 const maxExperts = 1 << 12
 
-// route draws topk different experts for each token of each rank. It returns the visits by
-// rank, token and choice. At the rank of an expert, rows are sorted by expert, then by the
-// rank and the token that they come from.
+// route draws topk different experts for each token of each rank. It returns the visits,
+// indexed by rank, token and choice (0 to topk-1). In recv of a rank, rows are sorted by
+// expert, then by the rank and the token that they come from.
 func route(ranks, tokens, topk, experts, seed int) [][][]visit {
 	draw := uint64(seed)
 	chosen := make([][][]int, ranks)   // the experts of each token, by rank
@@ -64,7 +64,7 @@ func route(ranks, tokens, topk, experts, seed int) [][][]visit {
 	return routes
 }
 
-// mix hashes a number, so that consecutive numbers give unrelated results.
+// mix returns a hash of x, so that consecutive numbers give unrelated results.
 func mix(x uint64) uint64 {
 	x *= 0x9e3779b97f4a7c15
 	x ^= x >> 32

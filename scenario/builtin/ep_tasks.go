@@ -12,8 +12,9 @@ import (
 // combines.
 const epTaskRows = 16
 
-// epTasks submits tasks that send rows to consecutive rows of one rank, and tasks that
-// combine tokens. Each task is a task group whose PEs divide the rows among them.
+// epTasks submits the work of epDispatchCombine as tasks. A dispatch task sends a parcel,
+// and a combine task combines several tokens. Each task is a task group whose PEs divide
+// the rows of the task among them.
 func epTasks(b *task.Builder, x, w, recv, y *task.Tensor, tokens, topk, dim, experts, seed, group int) {
 	routes := route(b.NumRanks(), tokens, topk, experts, seed)[b.Rank()]
 	var all task.ID
@@ -39,7 +40,8 @@ func epTasks(b *task.Builder, x, w, recv, y *task.Tensor, tokens, topk, dim, exp
 	})
 }
 
-// epDispatchRows sends the rows of a parcel to recv, the region of its rows.
+// epDispatchRows sends the rows of the tokens in parcel p to recv, which begins at the
+// first row of the parcel. Each member of the task group sends some of the rows.
 func epDispatchRows(t *tl.PE, p parcel, x, recv tl.Ptr, dim int) {
 	from, rows := chunk(len(p.tokens), t.NumPrograms(0), t.ProgramID(0))
 	for i, token := range p.tokens[from : from+rows] {
@@ -47,7 +49,9 @@ func epDispatchRows(t *tl.PE, p parcel, x, recv tl.Ptr, dim int) {
 	}
 }
 
-// epCombineRows combines tokens. w and y have a row for each of the tokens.
+// epCombineRows runs epCombine for several tokens. routes has the visits of each token; w
+// and y have a row for each token. Each member of the task group combines some of the
+// tokens.
 func epCombineRows(t *tl.PE, routes [][]visit, w, recv, y tl.Ptr, dim int) {
 	from, rows := chunk(len(routes), t.NumPrograms(0), t.ProgramID(0))
 	for i, visits := range routes[from : from+rows] {
@@ -61,7 +65,9 @@ type parcel struct {
 	tokens    []int
 }
 
-// mergeParcels returns the parcels that a rank sends, each with at most epTaskRows tokens.
+// mergeParcels returns the parcels that a rank sends: it merges tokens that go to
+// consecutive rows of the same rank. A parcel has at most epTaskRows tokens. routes has the
+// visits of each token.
 func mergeParcels(routes [][]visit) (list []parcel) {
 	for token, visits := range routes {
 		for _, v := range visits {

@@ -10,7 +10,8 @@ import (
 // ffnRows is the number of rows of x that the kernel multiplies at a time.
 const ffnRows = 64
 
-// ffnTP stores the sum of x·w over all ranks in out.
+// ffnTP multiplies x by w at each rank and stores in out the sum of the products of all
+// ranks. x has m rows and k columns, and w has n columns.
 func ffnTP(t *tl.PE, x, w, partial, out tl.Ptr, m, k, n int) {
 	ranks := lists.Count(0, t.NumRanks())
 	weights := t.Load(w, tl.Shape{k, n}, tl.F32).Pin()
@@ -26,8 +27,9 @@ func ffnTP(t *tl.PE, x, w, partial, out tl.Ptr, m, k, n int) {
 // ffnTaskRows is the number of rows of x that a task multiplies, or whose products it adds.
 const ffnTaskRows = 16
 
-// ffnTasks submits for each ffnTaskRows rows a task that multiplies, a task group whose PEs
-// divide the rows among them, and a task that adds the products of all ranks.
+// ffnTasks submits two tasks for every ffnTaskRows rows of x: one multiplies the rows by w,
+// the other adds the products of all ranks. The first is a task group whose PEs divide the
+// rows among them.
 func ffnTasks(b *task.Builder, x, w, partial, out *task.Tensor, m, n, group int) {
 	var products []task.ID
 	b.Scope("multiply", func() {
@@ -51,8 +53,8 @@ func ffnTasks(b *task.Builder, x, w, partial, out *task.Tensor, m, n, group int)
 	})
 }
 
-// ffnMultiply stores x·w in partial. Each member of the task group computes some of the
-// rows.
+// ffnMultiply stores the product of x and w in partial. Each member of the task group
+// computes some of the rows.
 func ffnMultiply(t *tl.PE, x, w, partial tl.Ptr) {
 	from, rows := chunk(x.Dim(0), t.NumPrograms(0), t.ProgramID(0))
 	if rows == 0 {
@@ -63,7 +65,7 @@ func ffnMultiply(t *tl.PE, x, w, partial tl.Ptr) {
 }
 
 // ffnGolden computes the sum of x·w over all ranks in closed form. x[i][l] = (l + a)/32 and
-// w[l][j] = (n·l + b)/48 are linear in l, so that the sum over l of their product needs
+// w[l][j] = (n·l + b)/48 are linear in l. The sum over l of their product therefore needs
 // only the sums of l and l².
 func ffnGolden(e scenario.Env, out []float64) error {
 	k, n := e.Int("k"), e.Int("n")

@@ -15,7 +15,8 @@ import (
 	"github.com/kernbench/kernbench/scenario/runner"
 )
 
-// TestFiles checks that each file is registered under its name and begins with a comment.
+// TestFiles checks that each YAML file of the package is registered under its name and
+// begins with a comment.
 func TestFiles(t *testing.T) {
 	entries, err := fs.Glob(files, "*.yaml")
 	if err != nil {
@@ -34,8 +35,8 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// TestRoute checks that every token has topk visits, that no two visits share a row, and
-// that the rows of each rank have no gaps.
+// TestRoute checks that route gives every token topk visits, that no two visits use the
+// same row of a rank, and that the used rows of each rank have no gaps.
 func TestRoute(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ranks, tokens, experts := rapid.IntRange(1, 9).Draw(t, "ranks"), rapid.IntRange(0, 20).Draw(t, "tokens"), rapid.IntRange(1, 16).Draw(t, "experts")
@@ -78,7 +79,8 @@ func TestRoute(t *testing.T) {
 	})
 }
 
-// TestRouteIsFixed checks that the experts drawn for a seed never change.
+// TestRouteIsFixed checks that route returns the same visits for a seed as when the test
+// was written.
 func TestRouteIsFixed(t *testing.T) {
 	got := route(2, 2, 3, 2, 7)
 	want := [][][]visit{
@@ -90,7 +92,8 @@ func TestRouteIsFixed(t *testing.T) {
 	}
 }
 
-// TestFFNGolden compares the closed form of ffnGolden with the sums.
+// TestFFNGolden checks that the closed form in ffnGolden equals the sum of products,
+// computed term by term.
 func TestFFNGolden(t *testing.T) {
 	const m, k, n = 5, 7, 3
 	s, err := scenario.Load(t.Context(), "ffn_tp")
@@ -127,8 +130,8 @@ func decodeF32(b []byte, i int) float32 {
 	return math.Float32frombits(uint32(b[0]) | uint32(b[1])<<8 | uint32(b[2])<<16 | uint32(b[3])<<24)
 }
 
-// TestInvalidParams checks that ep_dispatch_combine refuses parameters that contradict each
-// other.
+// TestInvalidParams checks the errors of ep_dispatch_combine for numbers of experts and
+// topk that do not fit together.
 func TestInvalidParams(t *testing.T) {
 	for _, tt := range []struct {
 		ranks  int
@@ -148,8 +151,8 @@ func TestInvalidParams(t *testing.T) {
 	}
 }
 
-// TestPage checks that the Go listings in docs/write/scenarios.md are in the sources of the
-// built-in scenarios or of the example.
+// TestPage checks that every Go listing in docs/write/scenarios.md is part of the sources
+// of the built-in scenarios or of examples/own-scenario.
 func TestPage(t *testing.T) {
 	page, err := os.ReadFile("../../docs/write/scenarios.md")
 	if err != nil {

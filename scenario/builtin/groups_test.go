@@ -29,6 +29,7 @@ outputs:
   - {buffer: out, golden: rows*(i%count + 100*rank + round) + count*10}
 `
 
+// columns stores the sum of all rows of x in each row of out.
 func columns(t *tl.PE, x, out tl.Ptr, n int) {
 	s := tl.Shape{n}
 	sum := t.Load(x, s, tl.F32)
@@ -40,7 +41,8 @@ func columns(t *tl.PE, x, out tl.Ptr, n int) {
 	}
 }
 
-// columnTasks does the same as columns with a task group in a ring. Each member has a row.
+// columnTasks submits the work of columns as one task group whose members form a ring. Each
+// member loads one row of x and adds the rows that travel around the ring.
 func columnTasks(b *task.Builder, x, out *task.Tensor, n int) {
 	b.Submit("columns", func(t *tl.PE, x, out tl.Ptr, n int) {
 		me, s := t.ProgramID(0), tl.Shape{n}
@@ -55,8 +57,8 @@ func columnTasks(b *task.Builder, x, out *task.Tensor, n int) {
 	}, task.Args{task.In("x", x), task.Out("out", out), task.Scalar("n", n)}, task.Group(x.Shape[0], torch.Ring))
 }
 
-// TestGroupsOnBackends runs task groups whose members exchange messages, on every backend
-// and under every runtime.
+// TestGroupsOnBackends checks the results of a task group whose members exchange messages,
+// on every backend and under every runtime.
 func TestGroupsOnBackends(t *testing.T) {
 	o := writeScenario(t, columnsFile)
 	o.Rounds = 2

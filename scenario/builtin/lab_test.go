@@ -9,13 +9,14 @@ import (
 	"github.com/kernbench/kernbench/scenario/runner"
 )
 
-// TestMain also runs in the processes of ranks, where launch.Child does not return.
+// TestMain runs the tests. In the process of a rank, launch.Child runs the rank and does
+// not return.
 func TestMain(m *testing.M) {
 	launch.Child()
 	os.Exit(m.Run())
 }
 
-// run runs a scenario and fails the test on an error.
+// run runs a scenario and returns the result. The test fails if the run returns an error.
 func run(t testing.TB, o runner.Options) *runner.Result {
 	t.Helper()
 	r, err := runner.Run(t.Context(), o)
@@ -25,7 +26,8 @@ func run(t testing.TB, o runner.Options) *runner.Result {
 	return r
 }
 
-// runRight runs a scenario and checks that all values are right.
+// runRight runs a scenario, checks that all output values are right, and returns the
+// result.
 func runRight(t testing.TB, o runner.Options) *runner.Result {
 	t.Helper()
 	r := run(t, o)
@@ -41,7 +43,8 @@ var modes = map[string][]string{
 	"treduce":    {"loop", "treduce"},
 }
 
-// variants returns the built-in scenarios in all their modes, with sizes for tests.
+// variants returns options for each built-in scenario in each of its modes, with sizes that
+// are small enough for tests.
 func variants() (list []runner.Options) {
 	for _, name := range scenario.Names() {
 		o := runner.Options{Scenario: name}
@@ -62,7 +65,7 @@ func variants() (list []runner.Options) {
 	return list
 }
 
-// supportsRanks reports whether a scenario supports a number of ranks.
+// supportsRanks reports whether the scenario in o can run with the given number of ranks.
 func supportsRanks(o runner.Options, ranks int) bool {
 	return ranks == 3 || o.Scenario != "domain_rank_map" && o.Scenario != "dual_domain_overlap"
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// reduceScatter stores the sum of row r of all ranks' x in out, at rank r.
+// reduceScatter stores in out of rank r the sum of row r of x over all ranks.
 func reduceScatter(t *tl.PE, x, out tl.Ptr, n int) {
 	ranks := lists.Count(0, t.NumRanks())
 	t.Barrier(ready)
@@ -14,7 +14,8 @@ func reduceScatter(t *tl.PE, x, out tl.Ptr, n int) {
 	t.Barrier(done)
 }
 
-// reduceScatterTasks submits a task for each tile of the sum.
+// reduceScatterTasks submits the work of reduceScatter as tasks, one for each tile of the
+// sum.
 func reduceScatterTasks(b *task.Builder, x, out *task.Tensor, n int) {
 	start := submitBarrier(b, ready, nil)
 	row := func(from, elems int) task.Region { return x.Box([]int{b.Rank(), from}, []int{1, elems}) }

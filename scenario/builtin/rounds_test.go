@@ -12,8 +12,8 @@ import (
 
 var whole = flag.Bool("whole", false, "run 100 rounds of every scenario with every number of ranks, on goroutines and processes")
 
-// TestRounds runs 100 rounds of each scenario without a pause in the same ranks, with
-// different inputs and random delays.
+// TestRounds checks the outputs of 100 rounds of each scenario. The same ranks run the
+// rounds one after another without a pause, with different inputs and random delays.
 func TestRounds(t *testing.T) {
 	sizes := []int{3}
 	if *whole {
@@ -33,9 +33,9 @@ func TestRounds(t *testing.T) {
 	}
 }
 
-// TestTooLarge checks that a run that does not fit in the memory of the computer is refused
-// before a rank starts. Each rank needs three buffers of 4 GiB and the values of two
-// buffers.
+// TestTooLarge checks that a run is refused before a rank starts if its buffers do not fit
+// in the memory of the computer. Each rank needs three buffers of 4 GiB and the values of
+// two buffers.
 func TestTooLarge(t *testing.T) {
 	hosttest.SetMemory(t, 2000)
 	for _, tt := range []struct {

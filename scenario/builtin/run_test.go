@@ -11,8 +11,8 @@ import (
 	"github.com/kernbench/kernbench/task"
 )
 
-// TestSimulated runs every scenario on the simulated machine and checks that there are no
-// races.
+// TestSimulated checks the outputs of every scenario on the simulated machine, and that
+// there are no races.
 func TestSimulated(t *testing.T) {
 	for _, o := range variants() {
 		for _, ranks := range []int{1, 2, 3, 4, 5, 8} {
@@ -25,7 +25,7 @@ func TestSimulated(t *testing.T) {
 	}
 }
 
-// TestManySimulated runs every scenario on up to 64 simulated ranks.
+// TestManySimulated checks the outputs of every scenario on 17 to 64 simulated ranks.
 func TestManySimulated(t *testing.T) {
 	for _, o := range variants() {
 		for _, ranks := range []int{17, 33, 64} {
@@ -37,8 +37,8 @@ func TestManySimulated(t *testing.T) {
 	}
 }
 
-// TestReal runs several rounds of every scenario on goroutines and on processes, with
-// random delays.
+// TestReal checks the outputs of several rounds of every scenario, on goroutines and on
+// processes, with random delays.
 func TestReal(t *testing.T) {
 	for backend, sizes := range map[string][]int{runner.InProc: {2, 3, 5}, runner.SHM: {1, 2, 3, 4, 5, 8}} {
 		for _, o := range variants() {
@@ -52,7 +52,8 @@ func TestReal(t *testing.T) {
 	}
 }
 
-// TestManyReal runs every scenario with more ranks than the computer has cores.
+// TestManyReal checks the outputs of every scenario with more ranks than most computers
+// have cores, on goroutines and on processes.
 func TestManyReal(t *testing.T) {
 	for ranks, backend := range manyRanks {
 		for _, o := range variants() {
@@ -64,8 +65,8 @@ func TestManyReal(t *testing.T) {
 	}
 }
 
-// TestAnyCount runs kernels and tasks with counts that the number of ranks does not divide,
-// and with count 0.
+// TestAnyCount checks the outputs of kernels and tasks if the number of elements is 0, or
+// is not a multiple of the number of ranks.
 func TestAnyCount(t *testing.T) {
 	for _, o := range variants() {
 		switch o.Scenario {
@@ -88,7 +89,8 @@ func TestAnyCount(t *testing.T) {
 	}
 }
 
-// TestAnyRoot runs kernels and tasks with every rank as the root.
+// TestAnyRoot checks the outputs of treduce and broadcast with each rank as the root, as
+// kernels and as tasks.
 func TestAnyRoot(t *testing.T) {
 	for _, name := range []string{"treduce", "broadcast"} {
 		for _, backend := range runner.Backends {
@@ -105,8 +107,8 @@ func TestAnyRoot(t *testing.T) {
 	}
 }
 
-// TestSameBytes checks that the outputs of sim and shm have the same bits, even where
-// values are rounded.
+// TestSameBytes checks that every scenario has the same output bits on sim and on shm, even
+// where values are rounded.
 func TestSameBytes(t *testing.T) {
 	for _, o := range variants() {
 		outputs := map[string]map[string][]byte{}
@@ -126,7 +128,8 @@ func TestSameBytes(t *testing.T) {
 	}
 }
 
-// readFiles returns the contents of the files in a folder that match a pattern, by name.
+// readFiles returns the contents of the files of all rounds and ranks in folder dir whose
+// names match pattern. The key is the path of the file in the folder.
 func readFiles(t *testing.T, dir, pattern string) map[string][]byte {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "round*", "rank*", pattern))
@@ -148,7 +151,8 @@ func readFiles(t *testing.T, dir, pattern string) map[string][]byte {
 	return all
 }
 
-// BenchmarkRun measures a whole run, from reading the file to comparing the outputs.
+// BenchmarkRun measures a whole run of all_reduce on each backend, from reading the
+// scenario to comparing the outputs.
 func BenchmarkRun(b *testing.B) {
 	for _, backend := range runner.Backends {
 		b.Run(backend, func(b *testing.B) {

@@ -8,7 +8,8 @@ import (
 	"github.com/kernbench/kernbench/task"
 )
 
-// withCores returns the default configuration of tasks with n compute cores per rank.
+// withCores returns the default configuration of runtimes with n compute cores per rank; 0
+// means all PEs of the rank.
 func withCores(t testing.TB, n string) *task.Config {
 	t.Helper()
 	c, err := task.Load(t.Context(), "default", "control.compute_cores="+n)
@@ -18,8 +19,8 @@ func withCores(t testing.TB, n string) *task.Config {
 	return c
 }
 
-// TestRuntimes runs every scenario as tasks under every runtime, on one compute core, on
-// two and on all.
+// TestRuntimes checks the outputs of every scenario as tasks under every runtime, with one
+// compute core per rank, with two and with all.
 func TestRuntimes(t *testing.T) {
 	for _, runtime := range task.Runtimes {
 		for _, backend := range []string{runner.InProc, runner.Sim} {
@@ -41,7 +42,8 @@ func TestRuntimes(t *testing.T) {
 	}
 }
 
-// TestOneCorePreset runs every scenario as tasks on a preset whose ranks have one PE.
+// TestOneCorePreset checks the outputs of every scenario as tasks on a preset whose ranks
+// have only one PE.
 func TestOneCorePreset(t *testing.T) {
 	for _, runtime := range task.Runtimes {
 		for _, o := range variants() {
@@ -55,8 +57,8 @@ func TestOneCorePreset(t *testing.T) {
 	}
 }
 
-// TestSameBytesAsKernel checks that tasks and kernels give the same bits, even where values
-// are rounded and with task groups.
+// TestSameBytesAsKernel checks that every scenario has the same output bits as tasks and as
+// a kernel, even where values are rounded and if tasks are task groups.
 func TestSameBytesAsKernel(t *testing.T) {
 	for _, o := range variants() {
 		o.Backend, o.Ranks, o.Keep = runner.InProc, 3, t.TempDir()

@@ -5,8 +5,8 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// submitBarrier submits a barrier of all ranks, or of the given ranks. Edges must order the
-// barriers of the same ranks: a waiting task keeps its core, and a rank may have only one.
+// submitBarrier submits a barrier of the given ranks; nil means all. Edges must order such
+// barriers, because a waiting task keeps its core and a rank may have only one core.
 func submitBarrier(b *task.Builder, signal int, ranks []int, after ...task.ID) task.ID {
 	barrier := func(t *tl.PE, signal int, ranks []int) { t.Barrier(signal, ranks...) }
 	return b.Submit("barrier", barrier, task.Args{task.Scalar("signal", signal), task.Scalar("ranks", ranks)}, task.After(after...))
@@ -15,8 +15,8 @@ func submitBarrier(b *task.Builder, signal int, ranks []int, after ...task.ID) t
 // tileCount is the number of tasks that divide the work of one kernel.
 const tileCount = 4
 
-// forTiles divides n elements into tileCount tiles, calls f for each tile that is not
-// empty, and returns the tasks that f submits.
+// forTiles divides n elements into tileCount tiles and calls f for each tile that is not
+// empty. f submits a task for the tile. forTiles returns these tasks.
 func forTiles(n int, f func(from, elems int) task.ID) (ids []task.ID) {
 	for c := range tileCount {
 		if from, elems := chunk(n, tileCount, c); elems > 0 {
@@ -26,7 +26,8 @@ func forTiles(n int, f func(from, elems int) task.ID) (ids []task.ID) {
 	return ids
 }
 
-// vectorRegion returns a range of elements of a tensor with one axis.
+// vectorRegion returns the region of elems elements of x, beginning with element from. x
+// has one axis.
 func vectorRegion(x *task.Tensor, from, elems int) task.Region {
 	return x.Box([]int{from}, []int{elems})
 }
@@ -34,9 +35,9 @@ func vectorRegion(x *task.Tensor, from, elems int) task.Region {
 // tileKernel is a kernel that stores in out the sum of n elements in the windows of ranks.
 type tileKernel func(t *tl.PE, ranks []int, x, out tl.Ptr, n int)
 
-// sumTiles submits a task for each tile of out. The tasks depend on the task after. Each
-// task runs kernel to add the elements in the windows of ranks. part returns the region of
-// these elements.
+// sumTiles submits a task for each tile of out and returns these tasks. Each task depends
+// on the task after and runs kernel, which adds elements in the windows of the given ranks.
+// part returns the region of the elements for a tile.
 func sumTiles(b *task.Builder, kernel tileKernel, ranks []int, n int, part func(from, elems int) task.Region, out *task.Tensor, after task.ID) []task.ID {
 	return forTiles(n, func(from, elems int) task.ID {
 		return b.Submit("sum", kernel, task.Args{
@@ -45,7 +46,8 @@ func sumTiles(b *task.Builder, kernel tileKernel, ranks []int, n int, part func(
 	})
 }
 
-// sumTile stores the sum of n elements in the windows of ranks in out.
+// sumTile stores in out the elementwise sum of n elements at x in the windows of the given
+// ranks.
 func sumTile(t *tl.PE, ranks []int, x, out tl.Ptr, n int) {
 	x, out = x.Strided(1), out.Strided(1) // treats buffers of any shape as vectors
 	forBlocks(n, func(at, elems int) {
@@ -53,13 +55,14 @@ func sumTile(t *tl.PE, ranks []int, x, out tl.Ptr, n int) {
 	})
 }
 
-// reduceTile does the same as sumTile with one composite, a reduction over peers.
+// reduceTile does the same as sumTile, but with one composite: a reduction over peers.
 func reduceTile(t *tl.PE, ranks []int, x, out tl.Ptr, n int) {
 	x, out = x.Strided(1), out.Strided(1)
 	t.Wait(t.Composite(tl.ReducePeers(tl.OpAdd, out, x, tl.Shape{n}, x.DType, ranks...)))
 }
 
-// copyTile copies n elements from the window of a rank, which may be this rank, to out.
+// copyTile copies n elements at x in the window of a rank to out. The rank may be this
+// rank.
 func copyTile(t *tl.PE, rank int, x, out tl.Ptr, n int) {
 	x, out = x.Strided(1), out.Strided(1)
 	forBlocks(n, func(at, elems int) {
@@ -67,7 +70,8 @@ func copyTile(t *tl.PE, rank int, x, out tl.Ptr, n int) {
 	})
 }
 
-// sendTile copies n elements of x to the window of a rank, which may be this rank.
+// sendTile copies n elements of this rank's x to out in the window of a rank. The rank may
+// be this rank.
 func sendTile(t *tl.PE, rank int, x, out tl.Ptr, n int) {
 	x, out = x.Strided(1), out.Strided(1)
 	forBlocks(n, func(at, elems int) {
@@ -80,8 +84,9 @@ func sendTile(t *tl.PE, rank int, x, out tl.Ptr, n int) {
 	})
 }
 
-// atRank returns the argument of a region that a task accesses only at one rank. If this is
-// the rank of the program, atRank calls own, which is task.In or task.Out.
+// atRank returns the argument of a task that accesses region a only at the given rank. If
+// that rank submits the task itself, atRank calls own, which is task.In or task.Out.
+// Otherwise the region is at a peer.
 func atRank(b *task.Builder, rank int, own func(string, task.Area) task.Arg, name string, a task.Area) task.Arg {
 	if rank == b.Rank() {
 		return own(name, a)

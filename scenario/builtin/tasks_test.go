@@ -13,7 +13,7 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// loadPlan loads a scenario and plans it.
+// loadPlan loads the scenario in o and plans it with the choice in o.
 func loadPlan(t *testing.T, o runner.Options) *scenario.Plan {
 	t.Helper()
 	s, err := scenario.Load(t.Context(), o.Scenario)
@@ -27,9 +27,9 @@ func loadPlan(t *testing.T, o runner.Options) *scenario.Plan {
 	return pl
 }
 
-// buildProgram returns the program of tasks of a rank in the first round. The orchestration
-// receives nil for the buffers that the rank does not have, so that it panics if it uses
-// them.
+// buildProgram runs the orchestration of a rank for the first round and returns the
+// submitted tasks. The orchestration gets nil for buffers that the rank does not have, so
+// that it panics if it uses them.
 func buildProgram(t *testing.T, pl *scenario.Plan, rank int) *task.Program {
 	t.Helper()
 	args, err := pl.TaskArgs(rank, 0, comm.Context{})
@@ -56,8 +56,8 @@ func buildProgram(t *testing.T, pl *scenario.Plan, rank int) *task.Program {
 	return p
 }
 
-// findConflict describes overlapping regions of two tasks, at least one of which is
-// written. It returns "" if there are none.
+// findConflict describes a pair of overlapping regions of tasks a and b of which at least
+// one is written. It returns "" if there is none.
 func findConflict(a, b *task.Task) string {
 	for _, x := range a.Args {
 		for _, y := range b.Args {
@@ -72,8 +72,9 @@ func findConflict(a, b *task.Task) string {
 	return ""
 }
 
-// TestEdges checks that explicit edges order all conflicting tasks of a rank, because one
-// of the runtimes infers no edges. It also checks the order of barriers; see checkSignals.
+// TestEdges checks that, in every scenario, explicit edges order all conflicting tasks of a
+// rank. They must, because one of the runtimes infers no edges. TestEdges also checks the
+// order of barriers; see checkSignals.
 func TestEdges(t *testing.T) {
 	conflicts := 0
 	for _, o := range variants() {
@@ -114,9 +115,10 @@ func TestEdges(t *testing.T) {
 	}
 }
 
-// checkSignals checks the tasks that only wait and notify. Edges must order each of them
-// relative to all other such tasks, and relative to all tasks that access windows. Tasks
-// and windows of different domains are independent.
+// checkSignals checks the tasks of p that only wait and notify, such as barriers. Edges
+// must order each of them relative to all other such tasks of the same domain, and relative
+// to all tasks that access windows of that domain. before[i][j] says that edges order task
+// j before task i.
 func checkSignals(t *testing.T, where string, p *task.Program, before [][]bool) {
 	t.Helper()
 	for i := range p.Tasks {
@@ -137,8 +139,8 @@ func checkSignals(t *testing.T, where string, p *task.Program, before [][]bool) 
 	}
 }
 
-// signalRanks reports whether a task only waits and notifies: it has no tensors. ranks is
-// the domain of such a task; nil: all ranks.
+// signalRanks reports whether task x only waits and notifies, which means that it has no
+// tensors. ranks is the domain of such a task; nil means all ranks.
 func signalRanks(x *task.Task) (ranks []int, onlySignals bool) {
 	for _, a := range x.Args {
 		if a.Region.Tensor != nil {
@@ -151,7 +153,8 @@ func signalRanks(x *task.Task) (ranks []int, onlySignals bool) {
 	return ranks, true
 }
 
-// domainRanks returns the ranks of the domain of a tensor; nil: all ranks.
+// domainRanks returns the ranks of the domain that tensor x belongs to; nil means all
+// ranks.
 func domainRanks(x *task.Tensor) []int {
 	if d := x.Source.(*scenario.Buffer).Domain; d != nil {
 		return d.Ranks
@@ -159,8 +162,9 @@ func domainRanks(x *task.Tensor) []int {
 	return nil
 }
 
-// TestScopes checks that the phases of ffn_tp and ep_dispatch_combine are scopes, and that
-// task groups have the size of the parameter group.
+// TestScopes checks that the two phases of ffn_tp and of ep_dispatch_combine are scopes
+// with the expected numbers of tasks, and that task groups have the size of the parameter
+// group.
 func TestScopes(t *testing.T) {
 	for _, tt := range []struct {
 		scenario string

@@ -12,8 +12,8 @@ const (
 	done         // the inputs have been read
 )
 
-// treduceKernel returns a kernel that stores the sum of all ranks' x in the root's out. The
-// root adds with reduce.
+// treduceKernel returns a kernel that stores the sum of x over all ranks in out of the
+// root. The root computes the sum with reduce.
 func treduceKernel(reduce tileKernel) any {
 	return func(t *tl.PE, x, out tl.Ptr, n, root int) {
 		if t.Rank() != root {
@@ -26,20 +26,20 @@ func treduceKernel(reduce tileKernel) any {
 	}
 }
 
-// treduceOffer notifies the root that x of this rank is there, and waits until the root has
+// treduceOffer notifies the root that x of this rank is ready, and waits until the root has
 // read it.
 func treduceOffer(t *tl.PE, root int) {
 	t.Notify(root, ready, tl.Add, 1)
 	t.WaitSignal(done, tl.EQ, 1)
 }
 
-// treduceBegin waits, at the root, until x of all other ranks is there.
+// treduceBegin waits at the root until x of all other ranks is ready.
 func treduceBegin(t *tl.PE) { t.WaitSignal(ready, tl.EQ, t.NumRanks()-1) }
 
-// treduceEnd notifies all other ranks that the root has read their x.
+// treduceEnd notifies all other ranks at the end that the root has read their x.
 func treduceEnd(t *tl.PE) { notifyOthers(t, done) }
 
-// notifyOthers sets a signal to 1 at all other ranks.
+// notifyOthers sets a signal of all other ranks to 1.
 func notifyOthers(t *tl.PE, signal int) {
 	for peer := range t.NumRanks() {
 		if peer != t.Rank() {
@@ -48,8 +48,9 @@ func notifyOthers(t *tl.PE, signal int) {
 	}
 }
 
-// treduceTasks returns an orchestration that submits, at the root, a task for each tile of
-// the sum. The kernel of these tasks is reduce.
+// treduceTasks returns an orchestration of the same work. At the root it submits a task for
+// each tile of the sum, whose kernel is reduce. At other ranks it submits one task, which
+// runs treduceOffer.
 func treduceTasks(reduce tileKernel) any {
 	return func(b *task.Builder, x, out *task.Tensor, n, root int) {
 		if b.Rank() != root {

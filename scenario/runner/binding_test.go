@@ -24,8 +24,8 @@ func init() {
 	})
 }
 
-// TestBinding checks that processes of named devices may use only their cores, and the
-// binding in the result.
+// TestBinding checks that the processes of a run with named devices may use only the cores
+// with the numbers of their devices. It also checks the binding that the result reports.
 func TestBinding(t *testing.T) {
 	allowed := host.CPUs()
 	if len(allowed) == 0 {
@@ -68,8 +68,8 @@ func TestBinding(t *testing.T) {
 	}
 }
 
-// TestBindingPrepared checks that a prepared folder has a binding only if it was prepared
-// with devices.
+// TestBindingPrepared checks that the result of executing a prepared folder has a binding
+// only if the folder was prepared with devices.
 func TestBindingPrepared(t *testing.T) {
 	for _, tt := range []struct {
 		devices string

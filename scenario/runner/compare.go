@@ -18,8 +18,9 @@ import (
 // compareChunk is the number of elements between checks whether the context has ended.
 const compareChunk = 1 << 16
 
-// compare compares an output with its golden values and adds the mismatches to the report.
-// 0 equals -0, and all NaNs are equal. The error is the cause of ctx, if ctx has ended.
+// compare compares got, the values of output o at a rank after a round, with the golden
+// values want. It adds the counts and mismatches to the report. 0 equals -0, and all NaNs
+// are equal. If ctx has ended, the error is the cause of ctx.
 func (r *Report) compare(ctx context.Context, o *scenario.Output, rank, round int, got, want []byte) error {
 	d, n := o.DType, o.Elems()
 	r.Compared += n
@@ -63,7 +64,7 @@ func (r *Report) compare(ctx context.Context, o *scenario.Output, rank, round in
 	return nil
 }
 
-// add adds the counts and mismatches of another report.
+// add adds the counts and mismatches of report o to r.
 func (r *Report) add(o Report) {
 	r.Compared += o.Compared
 	r.Wrong += o.Wrong
@@ -72,8 +73,8 @@ func (r *Report) add(o Report) {
 	r.Mismatches = r.Mismatches[:min(len(r.Mismatches), MaxMismatches)]
 }
 
-// finish sorts the spans by rank and round and reports whether all values are right. An
-// empty list becomes [] instead of null in JSON.
+// finish sorts the mismatches by rank and round and reports whether all values are right.
+// It replaces a nil list by an empty one, so that JSON has [] instead of null.
 func (r *Report) finish() (ok bool) {
 	r.Mismatches = append([]Mismatch{}, r.Mismatches...)
 	slices.SortStableFunc(r.Mismatches, func(a, b Mismatch) int {
@@ -82,8 +83,8 @@ func (r *Report) finish() (ok bool) {
 	return r.Wrong == 0
 }
 
-// withinTolerance reports whether element i of an output equals the golden value, or
-// differs from it by no more than the tolerance. An infinity matches only itself.
+// withinTolerance reports whether element i of got equals element i of want, or differs
+// from it by no more than the tolerance of the output. An infinity matches only itself.
 func withinTolerance(o *scenario.Output, got, want []byte, i int) bool {
 	off := ulps(o.DType, got, want, i)
 	if off == 0 || o.Relative == 0 && o.Absolute == 0 {
@@ -97,8 +98,9 @@ func withinTolerance(o *scenario.Output, got, want []byte, i int) bool {
 	return !math.IsInf(difference, 0) && difference <= o.Absolute+o.Relative*math.Abs(w)
 }
 
-// ulps returns the distance of two elements in values of the dtype. The distance of a NaN
-// from a number is MaxUint64.
+// ulps returns the distance between element i of a and element i of b: the number of steps
+// from one value of the dtype to the next. The distance between a NaN and a number is
+// MaxUint64.
 func ulps(d numeric.DType, a, b []byte, i int) uint64 {
 	if !d.IsFloat() {
 		x, y := numeric.GetInt(d, a, i), numeric.GetInt(d, b, i)
@@ -120,8 +122,8 @@ func ulps(d numeric.DType, a, b []byte, i int) uint64 {
 	return uint64(x) - uint64(y)
 }
 
-// ordinal numbers the values of a float dtype from the lowest to the highest. Both zeros
-// have number 0.
+// ordinal returns the position of element i of buf among all values of its float dtype, in
+// ascending order. Both zeros have position 0, and negative values have negative positions.
 func ordinal(d numeric.DType, buf []byte, i int) int64 {
 	as := [...]numeric.DType{2: numeric.I16, 4: numeric.I32, 8: numeric.I64}[d.Size()]
 	bits := numeric.GetInt(as, buf, i)
@@ -131,7 +133,8 @@ func ordinal(d numeric.DType, buf []byte, i int) int64 {
 	return -(bits &^ (-1 << (8*d.Size() - 1))) // the other bits, negated
 }
 
-// formatElement formats an element with as many digits as identify the value.
+// formatElement formats element i of buf with as many digits as are needed to identify the
+// value.
 func formatElement(d numeric.DType, buf []byte, i int) string {
 	switch {
 	case d == numeric.U64:
@@ -158,7 +161,7 @@ type region struct {
 	addr, bytes int64
 }
 
-// Access checks that a block is inside one of the regions. Otherwise the error names the
+// Access returns an error unless block b is inside one of the regions. The error names the
 // nearest region.
 func (c *rankGuard) Access(b *tl.Block, _ tl.Use) error {
 	if b.Valid.Elems() == 0 {
@@ -183,18 +186,19 @@ func (c *rankGuard) Access(b *tl.Block, _ tl.Use) error {
 	return fmt.Errorf("bytes %d to %d are not all in %s, which has %d: move the pointer, or mask what lies beyond", first-near.addr, end-near.addr, near.name, near.bytes)
 }
 
-// Allocated adds scratch memory to the regions.
+// Allocated adds scratch memory that the kernel has allocated to the regions.
 func (c *rankGuard) Allocated(addr, bytes int64) {
 	c.regions = append(c.regions, region{fmt.Sprintf("scratch of %d bytes", bytes), addr, bytes})
 }
 
-// Peer accepts every rank. The machine checks ranks itself.
+// Peer accepts every rank, because the simulated machine checks ranks itself.
 func (c *rankGuard) Peer(rank int) (int, error) { return rank, nil }
 
-// Port accepts every port. The machine refuses it, because these launches have no ports.
+// Port accepts every port. The simulated machine then returns an error, because these
+// launches have no ports.
 func (c *rankGuard) Port(tl.Port) error { return nil }
 
-// Signal checks that the scenario has a signal.
+// Signal returns an error unless the scenario has signal n.
 func (c *rankGuard) Signal(n int, _ bool) error {
 	if n < 0 || n >= c.signals {
 		return procpe.NoSignalError(n, c.signals)

@@ -45,7 +45,7 @@ func TestULPs(t *testing.T) {
 	}
 }
 
-// encode returns the bytes of values in a dtype.
+// encode returns the bytes of the values as elements of dtype d.
 func encode(d numeric.DType, values ...float64) []byte {
 	b := make([]byte, len(values)*d.Size())
 	for i, v := range values {
@@ -86,7 +86,8 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// TestWithinTolerance checks values at and just outside the boundaries of tolerances.
+// TestWithinTolerance checks the result of withinTolerance for values at the boundary of a
+// tolerance and just outside it.
 func TestWithinTolerance(t *testing.T) {
 	inf, nan := math.Inf(1), math.NaN()
 	up := math.Nextafter(1, 2) - 1 // one ulp of 1
@@ -149,8 +150,9 @@ func TestWithinTolerance(t *testing.T) {
 	}
 }
 
-// TestCompareChunks checks that a span may cross chunks, ends at a chunk that is right, and
-// that compare stops when the context ends.
+// TestCompareChunks checks that a span of wrong elements may cross the boundary of chunks
+// and ends where the next chunk is right. It also checks that compare stops when the
+// context has ended.
 func TestCompareChunks(t *testing.T) {
 	const n = 3*compareChunk + 5
 	out := &scenario.Output{Buffer: &scenario.Buffer{Name: "out", DType: numeric.U8, Shape: []int{n}}}
@@ -176,8 +178,8 @@ func TestCompareChunks(t *testing.T) {
 	}
 }
 
-// TestMaxMismatches checks that a report counts all spans and lists the first
-// MaxMismatches.
+// TestMaxMismatches checks that a report counts all spans of wrong elements but lists only
+// the first MaxMismatches.
 func TestMaxMismatches(t *testing.T) {
 	const n = 1000
 	out := &scenario.Output{Buffer: &scenario.Buffer{Name: "out", DType: numeric.I64, Shape: []int{n}}}

@@ -38,8 +38,9 @@ type preparedRun struct {
 	scenario.Choice
 }
 
-// parsePrepared parses the text of a choiceFile. The error has the positions of mistakes.
-// parsePrepared does not check the choice against the scenario; Scenario.Plan does.
+// parsePrepared parses text, the content of a choiceFile, which errors call file. An error
+// has the positions of the mistakes. parsePrepared does not check the choice against the
+// scenario; Scenario.Plan does.
 func parsePrepared(file string, text []byte) (p preparedRun, err error) {
 	if syntax, ok := errors.AsType[*json.SyntaxError](json.Unmarshal(text, new(any))); ok {
 		before := text[:max(0, min(syntax.Offset-1, int64(len(text))))]
@@ -61,26 +62,29 @@ type folder struct {
 	dir string
 }
 
-// roundDir returns the directory of a round.
+// roundDir returns the directory with the files of a round.
 func (f folder) roundDir(round int) string {
 	return filepath.Join(f.dir, fmt.Sprintf("round%d", round))
 }
 
-// path returns the file of a buffer's values; kind is in, out or golden.
+// path returns the file with the values of a buffer at a rank in a round. kind is "in",
+// "out" or "golden".
 func (f folder) path(b *scenario.Buffer, rank, round int, kind string) string {
 	return filepath.Join(f.roundDir(round), fmt.Sprintf("rank%d", rank), b.Name+"."+kind+".npy")
 }
 
-// input reads an input.
+// input reads the initial values of a buffer at a rank before a round.
 func (f folder) input(b *scenario.Buffer, rank, round int) ([]byte, error) {
 	return f.read(b, rank, round, "in")
 }
 
-// output writes an output.
+// output writes got, the values of an output at a rank after a round.
 func (f folder) output(o *scenario.Output, rank, round int, got []byte) error {
 	return f.write(o.Buffer, rank, round, "out", got)
 }
 
+// read reads the values of a buffer at a rank in a round from a file, and checks that the
+// shape and dtype in the file are those of the buffer.
 func (f folder) read(b *scenario.Buffer, rank, round int, kind string) ([]byte, error) {
 	name := f.path(b, rank, round, kind)
 	in, err := file.Open(f.ctx, name, maxHeaderBytes+b.Bytes())
@@ -101,7 +105,8 @@ func (f folder) read(b *scenario.Buffer, rank, round int, kind string) ([]byte, 
 // maxHeaderBytes bounds the header of a .npy file, which usually has about 100 bytes.
 const maxHeaderBytes = 1 << 20
 
-// write writes the values of a buffer to a file. If it fails, it leaves no file.
+// write writes the values of a buffer at a rank in a round to a file. If it fails, it
+// leaves no file.
 func (f folder) write(b *scenario.Buffer, rank, round int, kind string, values []byte) error {
 	name := f.path(b, rank, round, kind)
 	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
@@ -123,7 +128,7 @@ type interruptible struct {
 	w   io.Writer
 }
 
-// Write writes in parts and checks the context before each part.
+// Write writes from in parts. Before each part it checks whether the context has ended.
 func (i *interruptible) Write(from []byte) (n int, err error) {
 	const partBytes = 1 << 20
 	for err == nil && n < len(from) {
@@ -137,8 +142,8 @@ func (i *interruptible) Write(from []byte) (n int, err error) {
 	return n, err
 }
 
-// forEach calls do for every buffer or output of a list, in every round at every rank that
-// has it, up to the first error.
+// forEach calls do for every buffer or output in list, in every round and at every rank
+// that has the buffer or output. It stops at the first error and returns it.
 func forEach[T interface{ On(rank int) bool }](ctx context.Context, plan *scenario.Plan, list []T, do func(x T, rank, round int) error) error {
 	for round := range plan.Rounds {
 		for rank := range plan.Ranks {
@@ -158,8 +163,8 @@ func forEach[T interface{ On(rank int) bool }](ctx context.Context, plan *scenar
 	return nil
 }
 
-// checkInputs refuses a folder whose inputs cannot be read. Ranks would report it as a
-// failure of the run instead of an InputError.
+// checkInputs returns an error if an input file of the folder cannot be read. Without this
+// check, the ranks would fail, and the error would not be an InputError.
 func (f folder) checkInputs(plan *scenario.Plan) error {
 	return forEach(f.ctx, plan, plan.Inputs(), func(b *scenario.Buffer, rank, round int) error {
 		_, err := f.input(b, rank, round)
@@ -170,7 +175,7 @@ func (f folder) checkInputs(plan *scenario.Plan) error {
 	})
 }
 
-// loadPlan reads the scenario and the choice of a prepared folder and returns the plan.
+// loadPlan reads the scenario and the choice from a prepared folder and returns their plan.
 func (f folder) loadPlan() (*scenario.Plan, error) {
 	text, err := file.Read(f.ctx, filepath.Join(f.dir, choiceFile), maxChoiceBytes)
 	switch {
@@ -196,7 +201,7 @@ func (f folder) loadPlan() (*scenario.Plan, error) {
 	return plan, err
 }
 
-// removeOutputs removes the outputs of an earlier run.
+// removeOutputs removes the output files that an earlier run has left in the folder.
 func (f folder) removeOutputs(plan *scenario.Plan) error {
 	return forEach(f.ctx, plan, plan.Outputs, func(o *scenario.Output, rank, round int) error {
 		err := os.Remove(f.path(o.Buffer, rank, round, "out"))
@@ -212,9 +217,10 @@ func (f folder) removeOutputs(plan *scenario.Plan) error {
 // pseudo-channel of a memory.
 const stagingBytes = 256 << 10
 
-// stage copies the staged buffers into the windows of their ranks and adds the time. Each
-// block is a separate launch, so that a block is read after the previous block is written,
-// and the time is the sum of the times of the blocks.
+// stage copies the staged buffers from private memory into the windows of their ranks, on
+// the simulated machine. It adds the time to r.Staging. Each block is copied by a separate
+// launch. So a block is read only after the previous block is written, and the total time
+// is the sum of the times of the blocks.
 func (s *simulation) stage(_ int, r *Result) error {
 	spec := s.Topology().Spec()
 	for _, t := range s.tensors {
@@ -232,7 +238,7 @@ func (s *simulation) stage(_ int, r *Result) error {
 	return nil
 }
 
-// copyBlock copies n elements, beginning with element at.
+// copyBlock copies n elements, beginning with element at, from one buffer to another.
 func copyBlock(t *tl.PE, from, to tl.Ptr, at, n int) {
 	from, to = from.Strided(1), to.Strided(1)
 	t.Store(to.At(at), t.Load(from.At(at), tl.Shape{n}, from.DType))

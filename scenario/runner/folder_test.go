@@ -16,8 +16,8 @@ import (
 	"github.com/kernbench/kernbench/scenario/runner"
 )
 
-// TestSteps runs Prepare, Execute and Verify on one folder and compares the names of its
-// files.
+// TestSteps runs Prepare, Execute and Verify on one folder. It checks that the values are
+// right and that the folder has the expected files.
 func TestSteps(t *testing.T) {
 	for _, backend := range runner.Backends {
 		dir := filepath.Join(t.TempDir(), "kept")
@@ -53,8 +53,8 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// TestEditedInput checks that a kernel reads an input file that the user replaced, and the
-// errors of folders that cannot run.
+// TestEditedInput checks that a run reads an input file that the user has replaced. It also
+// checks the errors for folders that cannot be run.
 func TestEditedInput(t *testing.T) {
 	dir := t.TempDir()
 	o := runner.Options{Scenario: "probe_sum", Backend: runner.Sim}
@@ -106,7 +106,7 @@ func TestEditedInput(t *testing.T) {
 	}
 }
 
-// TestInputErrors checks options that are refused before anything runs.
+// TestInputErrors checks the errors for options that Run refuses before anything runs.
 func TestInputErrors(t *testing.T) {
 	six, seed := 6, uint64(6)
 	for _, tt := range []struct {
@@ -136,8 +136,8 @@ func TestInputErrors(t *testing.T) {
 
 func choose(ranks int) scenario.Choice { return scenario.Choice{Ranks: ranks} }
 
-// TestSystems runs on some of the devices of presets with a variable and with a fixed
-// number of SIPs.
+// TestSystems checks the simulated system of runs on some of the devices of a preset. In
+// some presets the run sets the number of SIPs, in others it is fixed.
 func TestSystems(t *testing.T) {
 	for _, tt := range []struct{ preset, devices, system string }{
 		{"", "", "preset default, --set system.sips.count=3"},

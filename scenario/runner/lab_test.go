@@ -10,13 +10,14 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// TestMain also runs in the processes of ranks, where launch.Child does not return.
+// TestMain runs the tests. In the process of a rank, launch.Child runs the rank and does
+// not return.
 func TestMain(m *testing.M) {
 	launch.Child()
 	os.Exit(m.Run())
 }
 
-// run runs a scenario and fails the test on an error.
+// run runs a scenario and returns the result. The test fails if the run returns an error.
 func run(t testing.TB, o runner.Options) *runner.Result {
 	t.Helper()
 	r, err := runner.Run(t.Context(), o)
@@ -26,7 +27,8 @@ func run(t testing.TB, o runner.Options) *runner.Result {
 	return r
 }
 
-// runRight runs a scenario and checks that all values are right.
+// runRight runs a scenario, checks that all output values are right, and returns the
+// result.
 func runRight(t testing.TB, o runner.Options) *runner.Result {
 	t.Helper()
 	r := run(t, o)
@@ -36,8 +38,9 @@ func runRight(t testing.TB, o runner.Options) *runner.Result {
 	return r
 }
 
-// registerProbe adds a scenario with a kernel of the buffers x and out. more is added to
-// the keys of the file and args to the arguments of the kernel.
+// registerProbe registers a scenario for tests and its kernel, whose first arguments are
+// the buffers x and out. golden has the golden values of out. more is added to the keys of
+// the file, and args to the arguments of the kernel.
 func registerProbe(name, more, args, golden string, kernel any) {
 	scenario.RegisterKernel(name, kernel)
 	scenario.Register(name, []byte(`summary: "a probe"

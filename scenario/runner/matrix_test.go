@@ -34,8 +34,8 @@ func init() {
 	})
 }
 
-// TestSignalMatrix checks that the signals of two matrices and the other signals are all
-// different counters.
+// TestSignalMatrix checks that every signal of two signal matrices and every other signal
+// is a counter of its own.
 func TestSignalMatrix(t *testing.T) {
 	for _, tt := range []struct {
 		backend string
@@ -52,8 +52,8 @@ func TestSignalMatrix(t *testing.T) {
 	}
 }
 
-// TestSignalMatrixNoRank checks the error of a kernel that uses the signal of a rank that
-// does not exist.
+// TestSignalMatrixNoRank checks the error of a kernel that asks a signal matrix for the
+// signal of a rank that does not exist.
 func TestSignalMatrixNoRank(t *testing.T) {
 	for _, backend := range runner.Backends {
 		_, err := runner.Run(t.Context(), runner.Options{Scenario: "probe_no_cell", Backend: backend})

@@ -81,7 +81,8 @@ type Mismatch struct {
 	ULP    uint64 `json:"ulp"` // the distance of Got from Want, in values of the dtype
 }
 
-// String formats the mismatch in one line.
+// String describes the mismatch in one line, with the rank, the round, the elements and the
+// largest error.
 func (m Mismatch) String() string {
 	if m.First == m.Last {
 		return fmt.Sprintf("rank %d, round %d: %s[%d] is %s, want %s (%d ulp)", m.Rank, m.Round, m.Buffer, m.First, m.Got, m.Want, m.ULP)
@@ -94,7 +95,7 @@ type InputError struct{ Err error }
 
 func (e *InputError) Error() string { return e.Err.Error() }
 
-// Unwrap returns Err in a list, because Err may join several errors.
+// Unwrap returns a list with Err, because Err may itself join several errors.
 func (e *InputError) Unwrap() []error { return []error{e.Err} }
 
 // RankError reports a rank that failed. The message of Err names the rank.
@@ -117,9 +118,10 @@ var platforms = []struct{ sim, silicon, preset string }{
 	{"a5sim", "a5", scalablePresets[1]},
 }
 
-// ResolvePlatform replaces the name of a platform in Preset by its preset and sets Backend
-// to sim if it is empty. It returns an error for a silicon platform, for a platform with
-// another backend and for a misspelled platform. It does not change other presets.
+// ResolvePlatform replaces Preset by the preset that it stands for, if Preset is the name
+// of a platform. Then it also sets Backend to sim if Backend is empty. It returns an error
+// for a silicon platform, for a platform with a backend other than sim, and for a
+// misspelled platform. It leaves the names of presets and files unchanged.
 func (o *Options) ResolvePlatform() error {
 	var sims, silicon []string
 	for _, p := range platforms {

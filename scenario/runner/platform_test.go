@@ -10,8 +10,9 @@ import (
 	"github.com/kernbench/kernbench/scenario/runner"
 )
 
-// TestPlatforms runs a scenario with the platforms of -t, with every backend and without
-// one. It compares the system and the time with those of the preset.
+// TestPlatforms runs a scenario with each platform of -t, with every backend and without
+// one. It checks that the system and the simulated time equal those of the preset that the
+// platform stands for, or that the run is refused.
 func TestPlatforms(t *testing.T) {
 	const (
 		chiplets = "preset default, --set system.sips.count=3"

@@ -29,8 +29,8 @@ outputs:
 `))
 }
 
-// TestPreparedMistakes checks the errors for mistakes in run.json: the position in the file
-// and how to correct it.
+// TestPreparedMistakes checks that the errors for mistakes in run.json have the position in
+// the file and say how to correct the mistake.
 func TestPreparedMistakes(t *testing.T) {
 	dir := t.TempDir()
 	if err := Prepare(t.Context(), Options{Scenario: "probe_prepared"}, dir); err != nil {
@@ -91,8 +91,8 @@ func TestPreparedMistakes(t *testing.T) {
 	}
 }
 
-// FuzzPrepared checks that every run.json gives an error with the name of the file, or a
-// choice that survives writing and reading it again.
+// FuzzPrepared checks that parsePrepared returns, for any text, either an error with the
+// name of the file or a choice that does not change when it is written and parsed again.
 func FuzzPrepared(f *testing.F) {
 	f.Add(`{"scenario": "s", "nranks": 2, "rounds": 1}`)
 	f.Add("{\n  \"scenario\": \"all_reduce\",\n  \"nranks\": 4,\n  \"root\": 3,\n  \"rounds\": 100,\n  \"devices\": \"0-3\",\n  \"params\": {\"mode\": \"ring\", \"count\": \"3\"}\n}\n")
@@ -129,7 +129,8 @@ func FuzzPrepared(f *testing.F) {
 	})
 }
 
-// TestStagedBytes checks that memoryBytes counts the private memory of staged buffers.
+// TestStagedBytes checks that memoryBytes includes the private memory from which staged
+// buffers are copied.
 func TestStagedBytes(t *testing.T) {
 	bytes := func(staged string) uint64 {
 		s, err := scenario.Parse("s.yaml", []byte(`summary: "a probe"

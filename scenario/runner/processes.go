@@ -17,7 +17,8 @@ import (
 	"github.com/kernbench/kernbench/scenario"
 )
 
-// launch runs the rounds on a backend of package comm.
+// launch runs all rounds on ranks that are processes or goroutines, and adds their reports
+// and times to r.
 func (j *job) launch(ctx context.Context, r *Result) error {
 	release, err := host.Reserve(memoryBytes(j.plan) + launch.Overhead(j.Backend, j.plan.Ranks))
 	if err != nil {
@@ -76,9 +77,10 @@ func (j *job) launch(ctx context.Context, r *Result) error {
 	return nil
 }
 
-// binding returns the cores that ranks are bound to, or nil if no devices were named. Ranks
-// are bound if they are processes and every device is the number of a core that this
-// process may use. Other devices are valid, because to kernels devices are only numbers.
+// binding returns the cores that ranks are bound to. It returns nil if no devices were
+// named. Ranks are bound only if they are processes and every device is the number of a
+// core that this process may use. Devices that are not cores are valid too, because to
+// kernels devices are only numbers.
 func (j *job) binding() *Binding {
 	if !j.plan.Bind {
 		return nil
@@ -91,8 +93,9 @@ func (j *job) binding() *Binding {
 	return b
 }
 
-// checkMemory refuses a simulation whose buffers do not fit in the memory of this computer.
-// A simulation holds the values twice: in the simulated memory and in the op log.
+// checkMemory returns an error if the buffers of a simulation do not fit in the memory of
+// this computer. A simulation holds the values twice: in the simulated memory and in the op
+// log.
 func checkMemory(pl *scenario.Plan) error {
 	const times = 2
 	if err := host.Check(host.Product(times, memoryBytes(pl))); err != nil {
@@ -101,9 +104,10 @@ func checkMemory(pl *scenario.Plan) error {
 	return nil
 }
 
-// memoryBytes estimates the memory of the windows, buffers and values of all ranks. In
-// addition to its windows and buffers, a rank holds the values of one buffer and, until
-// the garbage collector frees them, the values of the previous buffer.
+// memoryBytes estimates the memory in bytes that the windows, buffers and values of all
+// ranks take. In addition to its windows and buffers, a rank holds the values of one
+// buffer. It also holds those of the previous buffer until the garbage collector frees
+// them.
 func memoryBytes(pl *scenario.Plan) (n uint64) {
 	for _, w := range pl.Windows {
 		ranks := pl.Ranks
@@ -147,14 +151,16 @@ var (
 	lastPrinter atomic.Int64
 )
 
-// registerPrinter adds a printer that writes to a writer. done removes the printer.
+// registerPrinter adds a printer that writes to the writer to, and returns its number. The
+// caller calls done to remove the printer.
 func registerPrinter(to io.Writer) (number int64, p *printer, done func()) {
 	number, p = lastPrinter.Add(1), &printer{to: to}
 	printers.Store(number, p)
 	return number, p, func() { printers.Delete(number) }
 }
 
-// findPrinter returns the printer with a number, or stderr in the process of a rank.
+// findPrinter returns the printer with the given number. In the process of a rank there is
+// none, and it returns stderr.
 func findPrinter(number int64) io.Writer {
 	if p, ok := printers.Load(number); ok {
 		return p.(*printer)

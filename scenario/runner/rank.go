@@ -58,7 +58,8 @@ type rank struct {
 	staging time.Duration
 }
 
-// runRank runs all rounds of one rank.
+// runRank runs all rounds of one rank, as the job of comm/launch. arg encodes a rankOrder,
+// and the result encodes a rankResult.
 func runRank(ctx context.Context, c *comm.Comm, arg []byte) ([]byte, error) {
 	r := &rank{ctx: ctx, comm: c}
 	if err := json.Unmarshal(arg, &r.rankOrder); err != nil {
@@ -88,7 +89,7 @@ func runRank(ctx context.Context, c *comm.Comm, arg []byte) ([]byte, error) {
 	return json.Marshal(rankResult{compared.Report, r.took, r.staging})
 }
 
-// allocate allocates the windows and buffers of the rank.
+// allocate allocates the windows and buffers of the rank and prepares it to run kernels.
 func (r *rank) allocate() error {
 	if err := r.makeWindows(); err != nil {
 		return err
@@ -111,9 +112,10 @@ func (r *rank) allocate() error {
 	return nil
 }
 
-// makeWindows allocates the windows of all domains that the rank is a member of. All ranks
-// allocate windows in the same order, by first member, so that ranks with several domains
-// do not wait for each other in a cycle.
+// makeWindows allocates the window of all ranks and the windows of the domains that this
+// rank is a member of. All ranks allocate their windows in the same order, by the first
+// member of the domain. Therefore ranks with several domains do not wait for each other in
+// a cycle.
 func (r *rank) makeWindows() (err error) {
 	r.windows = make([]*comm.Window, len(r.plan.Windows))
 	order := lists.Count(0, len(r.windows))
@@ -143,8 +145,8 @@ func (r *rank) makeWindows() (err error) {
 	return nil
 }
 
-// runRound writes the inputs, runs the kernel and passes on the outputs. Only the launch
-// and the kernel synchronize the ranks.
+// runRound writes the inputs of a round, runs the kernel or the tasks, and compares or
+// stores the outputs. Ranks synchronize only in the launch and in the kernel.
 func (r *rank) runRound(round int) error {
 	me := r.comm.Rank()
 	for _, b := range r.plan.Inputs() {
@@ -181,15 +183,15 @@ func (r *rank) runRound(round int) error {
 	return nil
 }
 
-// delayRandomly sleeps up to 50 µs in one of 16 calls. It is called before operations that
-// other ranks can see, to vary the order of operations.
+// delayRandomly sleeps for up to 50 µs, on average in one of 16 calls. It is called before
+// operations that other ranks can see, to vary the order of operations.
 func (r *rank) delayRandomly() {
 	if r.delays.IntN(16) == 0 {
 		time.Sleep(time.Duration(1+r.delays.IntN(50)) * time.Microsecond)
 	}
 }
 
-// memory returns the memory of a buffer at this rank.
+// memory returns the memory that holds buffer b at this rank.
 func (r *rank) memory(b *scenario.Buffer) []byte {
 	if b.Window < 0 {
 		return r.private[b]
@@ -197,7 +199,8 @@ func (r *rank) memory(b *scenario.Buffer) []byte {
 	return r.windows[b.Window].Local()[b.Offset-r.plan.Windows[b.Window].Data():][:b.Bytes()]
 }
 
-// launch runs the kernel and adds its time, which begins when all ranks have launched it.
+// launch runs the kernel of a round and adds its time to r.took. The time begins when all
+// ranks have launched the kernel.
 func (r *rank) launch(round int) error {
 	if r.Runtime != "" {
 		return r.launchTasks(round)
@@ -220,8 +223,8 @@ func (r *rank) launch(round int) error {
 	return r.pe.Launch(r.plan.Kernel, timed.Interface(), args...)
 }
 
-// launchTasks runs the tasks of a round and adds their time, which begins when all ranks
-// have started.
+// launchTasks runs the tasks of a round and adds their time to r.took. The time begins when
+// all ranks have started.
 func (r *rank) launchTasks(round int) error {
 	p, err := buildProgram(r.ctx, r.plan, r.comm.Rank(), round, r.windows[0].Context())
 	if err != nil {
@@ -247,8 +250,8 @@ func (r *rank) launchTasks(round int) error {
 	return nil
 }
 
-// tensor returns a buffer as the kernel receives it. If the rank is not a member of the
-// buffer's domain, the tensor is empty.
+// tensor returns buffer b in the form that Launch needs. If this rank is not a member of
+// the buffer's domain, the tensor is empty.
 func (r *rank) tensor(b *scenario.Buffer) procpe.Tensor {
 	t := procpe.Tensor{Name: b.Name, DType: b.DType, Shape: b.Shape}
 	switch {

@@ -71,8 +71,8 @@ func (c *computedValues) output(o *scenario.Output, rank, round int, got []byte)
 	return nil
 }
 
-// Run runs a scenario and compares its outputs. Wrong values are reported in the result,
-// not as an error.
+// Run runs a scenario and compares its outputs with the golden values. Wrong values are
+// reported in the result, not as an error.
 func Run(ctx context.Context, o Options) (*Result, error) {
 	ctx, cancel := o.withTimeout(ctx)
 	defer cancel()
@@ -93,7 +93,8 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	return r, nil
 }
 
-// withTimeout returns a context that ends with ctx or after the timeout of the options.
+// withTimeout returns a context that ends when ctx ends, or after the timeout in the
+// options.
 func (o *Options) withTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	if o.Timeout <= 0 {
 		return context.WithCancel(ctx)
@@ -101,13 +102,13 @@ func (o *Options) withTimeout(ctx context.Context) (context.Context, context.Can
 	return context.WithTimeoutCause(ctx, o.Timeout, fmt.Errorf("not done within %v", o.Timeout))
 }
 
-// stoppedBy reports whether err was caused by the end of ctx.
+// stoppedBy reports whether ctx has ended and err was caused by that.
 func stoppedBy(ctx context.Context, err error) bool {
 	return ctx.Err() != nil && errors.Is(err, context.Cause(ctx))
 }
 
-// inputError wraps an error from before the run in an InputError. An error caused by the
-// end of ctx is returned unchanged.
+// inputError wraps err, an error from before the run, in an InputError. If err was caused
+// by the end of ctx, it returns err unchanged.
 func inputError(ctx context.Context, err error) error {
 	if stoppedBy(ctx, err) {
 		return err
@@ -115,7 +116,8 @@ func inputError(ctx context.Context, err error) error {
 	return &InputError{err}
 }
 
-// loadPlan checks the options, loads the scenario and plans it.
+// loadPlan checks the options, loads the scenario and returns its plan for the choice in
+// the options.
 func (o *Options) loadPlan(ctx context.Context) (*scenario.Plan, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -127,8 +129,8 @@ func (o *Options) loadPlan(ctx context.Context) (*scenario.Plan, error) {
 	return s.Plan(ctx, o.Choice)
 }
 
-// checkPlan refuses a plan that the options cannot run, or for which an option has no
-// effect.
+// checkPlan returns an error if the options cannot run plan pl, or if an option has no
+// effect on it.
 func (o *Options) checkPlan(pl *scenario.Plan) error {
 	if o.Seed != nil && pl.Rounds == 1 {
 		return fmt.Errorf("--seed %d: there are random delays with several rounds (--rounds) alone, and this is one: delete it", *o.Seed)
@@ -139,7 +141,7 @@ func (o *Options) checkPlan(pl *scenario.Plan) error {
 	return nil
 }
 
-// check refuses invalid options, and sets the default backend.
+// check returns an error if the options are invalid. It sets the default backend.
 func (o *Options) check() error {
 	if err := o.ResolvePlatform(); err != nil {
 		return err
@@ -160,7 +162,8 @@ func (o *Options) check() error {
 	return nil
 }
 
-// run runs all rounds on the backend.
+// run runs all rounds on the backend of the options. The result has times, and mismatches
+// of ranks that compare their outputs themselves.
 func (j *job) run(ctx context.Context) (*Result, error) {
 	pl := j.plan
 	r := newResult(pl)
@@ -195,7 +198,7 @@ func (j *job) run(ctx context.Context) (*Result, error) {
 	return r, nil
 }
 
-// newResult returns a result with the settings of a plan that has not run.
+// newResult returns a result that has the settings of plan pl and no measurements yet.
 func newResult(pl *scenario.Plan) *Result {
 	r := &Result{Scenario: pl.Name, NRanks: pl.Ranks, Root: -1, Rounds: pl.Rounds, Devices: pl.Devices, Params: pl.Params()}
 	if pl.Rooted() {
@@ -204,9 +207,9 @@ func newResult(pl *scenario.Plan) *Result {
 	return r
 }
 
-// userError converts the error of a simulated run to an error for the author of the kernel,
-// without the internals of the machine. ended is the error that stopped the machine, or
-// nil.
+// userError returns the error of a simulated run in a form for the author of the kernel.
+// err is the error of the run. ended is the error that stopped the machine, or nil; if a
+// kernel caused it, the result leaves out the internals of the machine.
 func userError(err, ended error) error {
 	if failed, ok := errors.AsType[*RankError](err); ok {
 		return failed

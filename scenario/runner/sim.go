@@ -30,7 +30,7 @@ type tensor struct {
 	private *torch.Tensor // the source of staging; nil for a buffer that is not staged
 }
 
-// simulate runs the rounds on the simulated machine.
+// simulate runs all rounds on the simulated machine and adds times and races to r.
 func (j *job) simulate(ctx context.Context, r *Result) error {
 	if err := checkMemory(j.plan); err != nil {
 		return err
@@ -67,7 +67,7 @@ func (j *job) simulate(ctx context.Context, r *Result) error {
 	return nil
 }
 
-// runRounds allocates the buffers and runs all rounds.
+// runRounds allocates the buffers on the simulated machine and runs all rounds.
 func (s *simulation) runRounds(r *Result) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
@@ -99,7 +99,8 @@ func (s *simulation) runRounds(r *Result) (err error) {
 	return nil
 }
 
-// placeBuffer allocates the tensor of a buffer, filled with zeros.
+// placeBuffer allocates a zeroed tensor for buffer b, with a part for each rank that has
+// the buffer.
 func (s *simulation) placeBuffer(b *scenario.Buffer) (err error) {
 	t := &tensor{Buffer: b}
 	for rank := range s.pes {
@@ -114,7 +115,7 @@ func (s *simulation) placeBuffer(b *scenario.Buffer) (err error) {
 	return err
 }
 
-// pesOf returns the PEs of the ranks that have a buffer.
+// pesOf returns the PEs of the ranks that have the buffer of tensor t.
 func (s *simulation) pesOf(t *tensor) (pes []int) {
 	for _, rank := range t.ranks {
 		pes = append(pes, s.pes[rank])
@@ -122,7 +123,8 @@ func (s *simulation) pesOf(t *tensor) (pes []int) {
 	return pes
 }
 
-// writeInputs writes the inputs of a round.
+// writeInputs copies the inputs of a round to the simulated memory. Staged inputs go to
+// private memory.
 func (s *simulation) writeInputs(round int, _ *Result) error {
 	for _, b := range s.plan.Inputs() {
 		t := s.tensorOf(b)
@@ -145,7 +147,8 @@ func (s *simulation) writeInputs(round int, _ *Result) error {
 	return nil
 }
 
-// collectOutputs reads the outputs of a round.
+// collectOutputs reads the outputs of a round from the simulated memory and passes them to
+// s.values, which compares or stores them.
 func (s *simulation) collectOutputs(round int, _ *Result) error {
 	for _, o := range s.plan.Outputs {
 		t := s.tensorOf(o.Buffer)
@@ -166,14 +169,14 @@ func (s *simulation) collectOutputs(round int, _ *Result) error {
 	return nil
 }
 
-// tensorOf returns the tensor of a buffer.
+// tensorOf returns the tensor that holds buffer b.
 func (s *simulation) tensorOf(b *scenario.Buffer) *tensor {
 	return s.tensors[slices.Index(s.plan.Buffers, b)]
 }
 
-// launch runs the kernel on all ranks. Its arguments differ by rank. The machine therefore
-// runs a wrapper that takes all buffers and calls the kernel with the arguments of its
-// rank.
+// launch runs the kernel, or the tasks, of a round on all ranks and adds the time to r. The
+// arguments of the kernel differ by rank. The machine therefore runs a wrapper that takes
+// all buffers and calls the kernel with the arguments of its rank.
 func (s *simulation) launch(round int, r *Result) error {
 	if s.Runtime != "" {
 		return s.launchTasks(round, r)
@@ -215,7 +218,7 @@ func (s *simulation) launch(round int, r *Result) error {
 	return s.launchTimed(&r.TimeNS, s.plan.Kernel, kernel.Interface(), args...)
 }
 
-// launchTimed runs a kernel and adds its time to *ns.
+// launchTimed launches a kernel, waits for its end and adds its time in nanoseconds to *ns.
 func (s *simulation) launchTimed(ns *float64, name string, kernel any, args ...any) error {
 	l, err := s.Launch(name, kernel, args...)
 	if err == nil {
@@ -227,16 +230,16 @@ func (s *simulation) launchTimed(ns *float64, name string, kernel any, args ...a
 	return err
 }
 
-// deviceContext returns the comm.Context of a rank. The addresses are 0, because simulated
-// windows have none.
+// deviceContext returns the comm.Context that the kernel of a rank gets on the simulated
+// machine. Its addresses are 0, because simulated windows have none.
 func (j *job) deviceContext(rank int) comm.Context {
 	w := &j.plan.Windows[0]
 	return comm.Context{Rank: rank, Ranks: j.plan.Ranks, WindowBytes: w.Bytes - w.Data(), Base: make([]uint64, j.plan.Ranks)}
 }
 
-// rankPointer returns the pointer to a buffer that a rank receives. Peers can reach it only
-// if the buffer is in a window. A rank that is not a member of the buffer's domain receives
-// address 0.
+// rankPointer returns pointer p to buffer b in the form that the kernel of a rank gets.
+// Puts and gets can use it only if the buffer is in a window. If the rank is not a member
+// of the buffer's domain, the address is 0.
 func rankPointer(b *scenario.Buffer, p tl.Ptr, rank int) tl.Ptr {
 	p.Shard = nil // rankGuard checks accesses instead
 	if b.Window < 0 {
@@ -252,8 +255,9 @@ func rankPointer(b *scenario.Buffer, p tl.Ptr, rank int) tl.Ptr {
 // chiplets, alpha_beta plain links. Other presets and files have a fixed number.
 var scalablePresets = []string{"default", "alpha_beta"}
 
-// loadSystem returns a simulated system that has the devices of a run. In an error, others
-// says how to choose other devices.
+// loadSystem returns the simulated system of a preset, with at least the devices that the
+// plan uses. If the system has too few, the error says how to choose other devices, in the
+// words of others.
 func loadSystem(ctx context.Context, preset string, plan *scenario.Plan, others string) (*topology.Graph, error) {
 	if preset == "" {
 		preset = scalablePresets[0]

@@ -13,8 +13,8 @@ import (
 	"github.com/kernbench/kernbench/scenario"
 )
 
-// Prepare writes the inputs and golden values of a run to a new or empty folder. If it
-// fails, it removes the files that it has written.
+// Prepare writes the inputs and golden values of a run to the folder dir, which must be new
+// or empty. If it fails, it removes the files that it has written.
 func Prepare(ctx context.Context, o Options, dir string) error {
 	ctx, cancel := o.withTimeout(ctx)
 	defer cancel()
@@ -22,7 +22,7 @@ func Prepare(ctx context.Context, o Options, dir string) error {
 	return err
 }
 
-// prepare does the work of Prepare. It also returns a function that removes the files.
+// prepare does the work of Prepare. undo removes the prepared files again.
 func (o *Options) prepare(ctx context.Context, dir string) (undo func() error, err error) {
 	plan, err := o.loadPlan(ctx)
 	if err != nil {
@@ -50,8 +50,8 @@ func (o *Options) prepare(ctx context.Context, dir string) (undo func() error, e
 // maxFiles is the largest number of files in a folder.
 const maxFiles = 1_000_000
 
-// numFiles returns the number of .npy files of a run: inputs, outputs and golden values of
-// every rank in every round.
+// numFiles returns the number of .npy files of a run: the inputs, outputs and golden values
+// of all ranks in all rounds.
 func numFiles(plan *scenario.Plan) (n int) {
 	for rank := range plan.Ranks {
 		for _, b := range plan.Inputs() {
@@ -68,6 +68,8 @@ func numFiles(plan *scenario.Plan) (n int) {
 	return n * plan.Rounds
 }
 
+// prepare writes the inputs, the golden values, the scenario and the choice of the plan to
+// the folder.
 func (f folder) prepare(plan *scenario.Plan) error {
 	if err := os.MkdirAll(f.dir, 0o777); err != nil {
 		return err
@@ -101,8 +103,8 @@ func (f folder) prepare(plan *scenario.Plan) error {
 		file.Write(filepath.Join(f.dir, choiceFile), append(settled, '\n')))
 }
 
-// removePrepared removes the files that prepare has written and, if all is true, the
-// folder. It leaves a folder with outputs unchanged.
+// removePrepared removes the files that prepare has written. If all is set, it also removes
+// the folder. It does nothing if the folder has outputs.
 func (f folder) removePrepared(plan *scenario.Plan, all bool) error {
 	outputs, err := fs.Glob(os.DirFS(f.dir), "round*/rank*/*.out.npy")
 	if err != nil || len(outputs) > 0 {
@@ -124,15 +126,16 @@ func (f folder) removePrepared(plan *scenario.Plan, all bool) error {
 	return errors.Join(errs...)
 }
 
-// Execute runs a prepared folder and writes the outputs to it. It first removes the outputs
-// of an earlier run. The scenario and the choice are those of the folder, not of the
-// options. Execute compares nothing.
+// Execute runs the scenario in a prepared folder and writes the outputs to the folder. It
+// first removes the outputs of an earlier run. It uses the scenario and the choice of the
+// folder, not those of the options. It compares nothing.
 func Execute(ctx context.Context, dir string, o Options) (*Result, error) {
 	ctx, cancel := o.withTimeout(ctx)
 	defer cancel()
 	return o.execute(ctx, dir)
 }
 
+// execute does the work of Execute, with a context that includes the timeout.
 func (o *Options) execute(ctx context.Context, dir string) (*Result, error) {
 	if err := o.check(); err != nil {
 		return nil, &InputError{err}
@@ -151,7 +154,7 @@ func (o *Options) execute(ctx context.Context, dir string) (*Result, error) {
 	return (&job{o, plan, f}).run(ctx)
 }
 
-// Verify compares the outputs in a folder with its golden values.
+// Verify compares the outputs in a folder with the golden values in the folder.
 func Verify(ctx context.Context, dir string) (*Result, error) {
 	f := folder{ctx, dir}
 	plan, err := f.loadPlan()
@@ -177,9 +180,9 @@ func Verify(ctx context.Context, dir string) (*Result, error) {
 	return r, nil
 }
 
-// runWithFiles prepares, executes and verifies in the folder Keep. If the run fails before
-// there are outputs, runWithFiles restores the folder, so that the same command can be
-// repeated.
+// runWithFiles prepares, executes and verifies a run in the folder Keep. If the run fails
+// before it has written outputs, runWithFiles removes the prepared files, so that the same
+// command can be repeated.
 func (o *Options) runWithFiles(ctx context.Context) (*Result, error) {
 	undo, err := o.prepare(ctx, o.Keep)
 	if err != nil {

@@ -43,8 +43,8 @@ func init() {
 // stall is called by the functions of probe_stall, unless it is nil.
 var stall atomic.Pointer[func(scenario.Env)]
 
-// TestStopped ends the context while values are computed. It checks that the error is the
-// cause, and that an incomplete folder is removed.
+// TestStopped ends the context while a Go function computes values. It checks that the
+// error is the cause of the context, and that an incomplete folder is removed.
 func TestStopped(t *testing.T) {
 	defer stall.Store(nil)
 	cause := errors.New("enough")
@@ -80,8 +80,8 @@ func TestStopped(t *testing.T) {
 	}
 }
 
-// TestEndedContext checks the errors of a context that has ended before the call, and of a
-// timeout that is too short.
+// TestEndedContext checks the errors of Execute and Verify with a context that has already
+// ended, and of Run with a timeout that is too short.
 func TestEndedContext(t *testing.T) {
 	dir := t.TempDir()
 	o := runner.Options{Scenario: "probe_sum", Backend: runner.Sim}
@@ -108,7 +108,7 @@ func TestEndedContext(t *testing.T) {
 	}
 }
 
-// TestGoldenPanics checks the error of a golden function that panics while ranks run.
+// TestGoldenPanics checks the error when a golden function panics while the ranks run.
 func TestGoldenPanics(t *testing.T) {
 	want := "scenario probe_unlucky:9:27: outputs[0].golden: the function unlucky panicked at stop_test.go:NN (rank 1, round 0): no luck"
 	for _, backend := range runner.Backends {
@@ -129,8 +129,8 @@ func TestGoldenPanics(t *testing.T) {
 	}
 }
 
-// TestKeepFailed checks that a failed run restores a folder without outputs and keeps a
-// folder with outputs.
+// TestKeepFailed checks what a failed run with Options.Keep leaves: a folder without
+// outputs is restored, and a folder with outputs is kept.
 func TestKeepFailed(t *testing.T) {
 	list := func(dir string) string {
 		there, err := os.ReadDir(dir)
@@ -160,7 +160,8 @@ func TestKeepFailed(t *testing.T) {
 	}
 }
 
-// TestJSONRight checks the JSON form of results without mismatches, of Run and of Verify.
+// TestJSONRight checks the JSON form of results without mismatches, both from Run and from
+// Verify.
 func TestJSONRight(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "kept")
 	r := run(t, runner.Options{Scenario: "probe_print", Backend: runner.Sim, Race: true, Keep: dir})

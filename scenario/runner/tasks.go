@@ -13,9 +13,10 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// orchestrate submits the tasks of a rank with their arguments. Without an orchestration,
-// it submits the kernel as the only task. source returns the Source of a buffer's
-// task.Tensor, by which the caller finds the memory of the buffer.
+// orchestrate calls the orchestration of the plan, which submits the tasks of a rank to b.
+// Without an orchestration, it submits the kernel as the only task. args are the arguments
+// of TaskArgs. source returns, for a buffer, the field Source of its task.Tensor, by which
+// the caller later finds the memory of the buffer.
 func orchestrate(b *task.Builder, pl *scenario.Plan, args []any, source func(*scenario.Buffer) any) {
 	tensors := map[*scenario.Buffer]*task.Tensor{}
 	for _, buffer := range pl.Buffers {
@@ -36,8 +37,8 @@ func orchestrate(b *task.Builder, pl *scenario.Plan, args []any, source func(*sc
 	f.Call(in)
 }
 
-// buildProgram returns the program of a rank in a round. The Source of each tensor is its
-// *scenario.Buffer.
+// buildProgram runs the orchestration of a rank for a round and returns the program of
+// tasks. The Source of each tensor in the program is its *scenario.Buffer.
 func buildProgram(ctx context.Context, pl *scenario.Plan, rank, round int, device comm.Context) (*task.Program, error) {
 	args, err := pl.TaskArgs(rank, round, device)
 	if err != nil {
@@ -48,7 +49,7 @@ func buildProgram(ctx context.Context, pl *scenario.Plan, rank, round int, devic
 	})
 }
 
-// kernelArgs converts the arguments of a kernel to those of a task. The task may read and
+// kernelArgs converts the arguments of a kernel to arguments of a task, which may read and
 // write all buffers.
 func kernelArgs(args []any, tensors map[*scenario.Buffer]*task.Tensor) (list task.Args) {
 	for i, a := range args {
@@ -71,14 +72,14 @@ func taskTensor(buffer *scenario.Buffer, rank int, source any) task.Tensor {
 	return t
 }
 
-// taskOptions returns the options for running tasks.
+// taskOptions returns the options with which package task runs the tasks of plan pl.
 func (o *Options) taskOptions(pl *scenario.Plan) task.Options {
 	return task.Options{Name: cmp.Or(pl.Orchestration, pl.Kernel), Runtime: o.Runtime, Config: o.Tasks, Devices: pl.Devices, Signals: cmp.Or(pl.Windows[0].Signals, -1)}
 }
 
-// checkTasks refuses programs that do not fit in the runtime, before anything runs. It
-// checks the first and the last round. cores is the number of compute cores of a rank,
-// unless the configuration gives one; 0 is task.DefaultCores.
+// checkTasks returns an error if the program of a rank does not fit in the runtime. It
+// checks the first and the last round before anything runs. cores is the number of compute
+// cores of a rank if the configuration gives none; 0 means task.DefaultCores.
 func (j *job) checkTasks(ctx context.Context, cores int) error {
 	o := j.taskOptions(j.plan)
 	if o.Config.Control.ComputeCores == 0 {
@@ -101,7 +102,8 @@ func (j *job) checkTasks(ctx context.Context, cores int) error {
 	return nil
 }
 
-// launchTasks runs the tasks of a round on the simulated machine.
+// launchTasks runs the tasks of a round on the simulated machine and adds their makespan to
+// r.
 func (s *simulation) launchTasks(round int, r *Result) error {
 	args := make([][]any, s.plan.Ranks)
 	for rank := range args {

@@ -15,8 +15,8 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// registerTasks adds a scenario with tasks and no kernel. The tasks must leave the buffer
-// out unchanged.
+// registerTasks registers a scenario for tests that has tasks and no kernel. Its golden
+// values require that the tasks leave the buffer out unchanged.
 func registerTasks(name, args string, orchestrate any) {
 	scenario.RegisterTasks(name, orchestrate)
 	scenario.Register(name, []byte(`summary: "a probe"
@@ -83,8 +83,8 @@ var startedKernels atomic.Int64
 // this process.
 var lastBuilt time.Time
 
-// TestCheckLastRound checks that tasks that do not fit in the runtime in the last round are
-// refused before the first.
+// TestCheckLastRound checks that a run is refused before the first round if its tasks do
+// not fit in the runtime in the last round.
 func TestCheckLastRound(t *testing.T) {
 	for _, backend := range runner.Backends {
 		o := runner.Options{Scenario: "probe_grows", Backend: backend, Runtime: task.AICPUBuildGraph}
@@ -103,8 +103,9 @@ func TestCheckLastRound(t *testing.T) {
 	}
 }
 
-// TestCores checks that tasks are refused by the number of compute cores of a simulated
-// rank: that of the configuration, or else the PEs of its SIP.
+// TestCores checks that tasks are refused if they need more compute cores than a simulated
+// rank has. That number comes from the configuration, or else is the number of PEs of a
+// SIP.
 func TestCores(t *testing.T) {
 	for _, tt := range []struct {
 		preset string
@@ -122,8 +123,8 @@ func TestCores(t *testing.T) {
 	}
 }
 
-// TestMiddleRound checks the error of an argument that cannot be computed in a round that
-// is not tried before the run.
+// TestMiddleRound checks the error when an argument cannot be computed in the second of
+// three rounds. Only the first and the last round are tried before a run.
 func TestMiddleRound(t *testing.T) {
 	for _, backend := range runner.Backends {
 		o := runner.Options{Scenario: "probe_middle", Backend: backend, Runtime: task.AICPUBuildGraph}
@@ -135,8 +136,8 @@ func TestMiddleRound(t *testing.T) {
 	}
 }
 
-// TestPollingTask checks that a task that polls a signal in a loop does not block the task
-// of its rank that the peer needs.
+// TestPollingTask checks that a task which polls a signal in a loop does not block another
+// task of its rank on which the peer depends.
 func TestPollingTask(t *testing.T) {
 	for _, backend := range []string{runner.InProc, runner.SHM} {
 		for _, name := range task.Runtimes {
@@ -145,8 +146,9 @@ func TestPollingTask(t *testing.T) {
 	}
 }
 
-// TestDynamicTasks runs an orchestration that reads values of tasks and makes a domain. It
-// also checks that no orchestration keeps waiting for values.
+// TestDynamicTasks checks the outputs of an orchestration that reads values of tasks while
+// it submits, and creates a domain. It also checks that no orchestration is left waiting
+// for values.
 func TestDynamicTasks(t *testing.T) {
 	for _, backend := range runner.Backends {
 		for _, name := range task.Runtimes {
@@ -160,8 +162,8 @@ func TestDynamicTasks(t *testing.T) {
 	}
 }
 
-// TestTimeOfTasks checks that the time that a rank waits for other ranks to start is not in
-// the result.
+// TestTimeOfTasks checks that the time in the result does not include the time that a rank
+// waits for other ranks to start.
 func TestTimeOfTasks(t *testing.T) {
 	r := runRight(t, runner.Options{Scenario: "probe_late", Backend: runner.InProc, Runtime: task.AICPUBuildGraph})
 	if most := time.Since(lastBuilt); r.TimeNS > float64(most.Nanoseconds()) {

@@ -12,7 +12,8 @@ import (
 	"github.com/kernbench/kernbench/internal/printable"
 )
 
-// Mistakes returns a message for each span of wrong values and each race.
+// Mistakes returns a message for each listed mismatch and each race, and one for the
+// mismatches that are not listed.
 func (r *Result) Mistakes() (all []string) {
 	for _, m := range r.Mismatches {
 		all = append(all, m.String())
@@ -26,11 +27,13 @@ func (r *Result) Mistakes() (all []string) {
 // lines builds a text whose lines begin with a name in a column.
 type lines struct{ strings.Builder }
 
+// add adds a line that consists of a name, padded to a column, and a formatted text.
 func (l *lines) add(name, format string, args ...any) {
 	fmt.Fprintf(l, "%-9s %s\n", name, fmt.Sprintf(format, args...))
 }
 
-// WriteExecuted writes a result of [Execute], whose values have not been compared.
+// WriteExecuted writes a summary of a result of [Execute] to w. The values have not been
+// compared. dir is the folder with the outputs.
 func (r *Result) WriteExecuted(w io.Writer, dir string) error {
 	var l lines
 	fmt.Fprintf(&l, "%s has the outputs of %s; next: kernbench comm verify %[1]s\n", dir, r.Scenario)
@@ -41,7 +44,7 @@ func (r *Result) WriteExecuted(w io.Writer, dir string) error {
 	return err
 }
 
-// WriteText writes a result as readable text.
+// WriteText writes the result to w as lines of text, each with a name and a value.
 func (r *Result) WriteText(w io.Writer) error {
 	var l lines
 	l.add("scenario", "%s%s", r.Scenario, describe.ParamText(r.Params))
@@ -82,8 +85,8 @@ func (r *Result) WriteText(w io.Writer) error {
 	return err
 }
 
-// addBinding adds the cores that ranks are bound to, or why they are not bound. It adds
-// nothing if no devices were named.
+// addBinding adds a line with the cores that ranks are bound to, or with the reason why
+// they are not bound. It adds nothing if no devices were named.
 func (l *lines) addBinding(r *Result) {
 	if r.Binding == nil {
 		return
@@ -100,8 +103,8 @@ func (l *lines) addBinding(r *Result) {
 	}
 }
 
-// addRaces adds the number of races and which races the run cannot find. It adds nothing if
-// the run did not look for races.
+// addRaces adds a line with the number of races and a line with the races that a run cannot
+// find. It adds nothing if the run did not look for races.
 func (l *lines) addRaces(r *Result) {
 	switch {
 	case r.Races == nil:
@@ -114,7 +117,8 @@ func (l *lines) addRaces(r *Result) {
 	l.add("", "not looked for: accesses of different rounds, those that other inputs would make, Go variables that kernels share")
 }
 
-// addTasks adds the runtime and how the time of the tasks divides.
+// addTasks adds lines with the runtime and with the parts of the tasks' time: building,
+// dispatching, computing and so on. It adds nothing without a runtime.
 func (l *lines) addTasks(r *Result) {
 	if r.Runtime == "" {
 		return

@@ -86,8 +86,9 @@ func init() {
 // stagedAgain is closed when rank 0 has its inputs of round 1.
 var stagedAgain chan struct{}
 
-// copyWithoutBarrier copies x of the other rank and ends without waiting until the other
-// rank has copied too. Rank 1 copies after rank 0 has written the inputs of round 1.
+// copyWithoutBarrier copies x of the other rank and ends. It does not wait until the other
+// rank has copied, which is a mistake. Rank 1 copies only after rank 0 has written the
+// inputs of round 1.
 func copyWithoutBarrier(t *tl.PE, x, out, _ tl.Ptr) {
 	t.Notify(1-t.Rank(), 0, tl.Set, 1)
 	t.WaitSignal(0, tl.EQ, 1)
@@ -97,7 +98,8 @@ func copyWithoutBarrier(t *tl.PE, x, out, _ tl.Ptr) {
 	t.Store(out, t.Get(1-t.Rank(), x, tl.Shape{4}, tl.F32))
 }
 
-// TestWrongGolden checks that every mismatch is reported, as spans with the largest error.
+// TestWrongGolden checks that the report lists all wrong elements as spans, each with the
+// element that has the largest error.
 func TestWrongGolden(t *testing.T) {
 	want := []runner.Mismatch{
 		{Rank: 0, Round: 0, Buffer: "out", First: 1, Last: 2, Worst: 1, Got: "1", Want: "2", ULP: 1 << 23},
@@ -120,8 +122,8 @@ func TestWrongGolden(t *testing.T) {
 	}
 }
 
-// TestMissingBarrier checks that several rounds reveal a kernel that ends while another
-// rank still reads its window.
+// TestMissingBarrier checks that a run of several rounds finds wrong values if a kernel
+// ends while another rank still reads its window.
 func TestMissingBarrier(t *testing.T) {
 	stagedAgain = make(chan struct{})
 	o := runner.Options{Scenario: "probe_hasty", Backend: runner.InProc}
@@ -135,8 +137,7 @@ func TestMissingBarrier(t *testing.T) {
 
 var lineNumber = regexp.MustCompile(`\.go:\d+`)
 
-// TestFailures checks the errors of kernels that fail, on the simulated machine and on
-// processes and goroutines.
+// TestFailures checks the errors of kernels that fail, on every backend.
 func TestFailures(t *testing.T) {
 	for _, tt := range []struct{ scenario, simulated, real string }{
 		{
@@ -188,8 +189,8 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestStuck checks that ranks that wait forever are stopped: by the simulated machine at
-// once, on other backends by the timeout.
+// TestStuck checks the error when all ranks wait forever. The simulated machine stops them
+// at once, and the timeout stops them on other backends.
 func TestStuck(t *testing.T) {
 	for backend, want := range map[string]string{
 		runner.Sim:    "probe_stuck@sip1.cube0.pe0 waits for signal 0 EQ 1",
@@ -204,7 +205,8 @@ func TestStuck(t *testing.T) {
 	}
 }
 
-// TestDeadlock checks that a deadlock of all ranks is detected without a timeout.
+// TestDeadlock checks that inproc and shm detect that all ranks wait forever, without a
+// timeout.
 func TestDeadlock(t *testing.T) {
 	for _, backend := range []string{runner.InProc, runner.SHM} {
 		_, err := runner.Run(t.Context(), runner.Options{Scenario: "probe_stuck", Backend: backend})
@@ -216,8 +218,8 @@ func TestDeadlock(t *testing.T) {
 	}
 }
 
-// TestSpecialValues checks that a kernel receives the context, the rank, the round and the
-// device of its rank.
+// TestSpecialValues checks that a kernel gets the values of the arguments deviceCtx, rank,
+// round and device.
 func TestSpecialValues(t *testing.T) {
 	for _, backend := range runner.Backends {
 		o := runner.Options{Scenario: "probe_context", Backend: backend}
@@ -226,8 +228,8 @@ func TestSpecialValues(t *testing.T) {
 	}
 }
 
-// TestPrint checks that the text that kernels print is written with the PE or rank that
-// prints it.
+// TestPrint checks that the text that a kernel prints is written together with the PE or
+// the rank that prints it.
 func TestPrint(t *testing.T) {
 	for backend, want := range map[string]string{
 		runner.Sim:    "sip1.cube0.pe0",
