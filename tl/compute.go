@@ -191,7 +191,7 @@ func (t *PE) must(err error) {
 	}
 }
 
-// failCompute returns the Error of the command in t.c.
+// failCompute returns an Error with the reason err for the command in t.c.
 func (t *PE) failCompute(err error) *Error {
 	operands := argsText(t.c.Args[:t.c.N])
 	if t.c.N == 0 {
@@ -200,8 +200,8 @@ func (t *PE) failCompute(err error) *Error {
 	return t.fail(opName(t.c.Kind, t.c.Math), operands, err)
 }
 
-// opName returns the name of an operation in kernels. op is 0 if kind is enough to name
-// it.
+// opName returns the name that an operation has in kernels. op is 0 for kinds that
+// determine the name by themselves.
 func opName(kind oplog.Kind, op Op) string {
 	switch {
 	case kind == oplog.Cast:

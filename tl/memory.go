@@ -75,7 +75,8 @@ func (t *PE) Scratch(s Shape, dtype DType) Ptr {
 	return p
 }
 
-// block sets b to the memory that an operation reads or writes.
+// block sets b to the memory that operation op reads or writes. It stops the kernel if p,
+// s, d and opts do not fit together or the memory is outside of the shard of p.
 func (t *PE) block(b *Block, op string, p *Ptr, s oplog.Shape, d DType, opts []Option) {
 	err := b.set(p, s, d, opts)
 	if err == nil {
@@ -86,8 +87,8 @@ func (t *PE) block(b *Block, op string, p *Ptr, s oplog.Shape, d DType, opts []O
 	}
 }
 
-// extents converts the shape of a tile of dtype d to a value. It stops the kernel if the
-// shape or dtype is invalid.
+// extents converts s to an array, [oplog.Shape]. It stops the kernel if the shape s or the
+// dtype d of a tile is invalid.
 func (t *PE) extents(op string, s Shape, d DType) oplog.Shape {
 	e, err := extents(s)
 	if err == nil && !d.Valid() {
@@ -99,7 +100,8 @@ func (t *PE) extents(op string, s Shape, d DType) oplog.Shape {
 	return e
 }
 
-// set fills in b, a zero Block, with the pointer, the shape and the options.
+// set fills in b, a zero Block, with the pointer, the shape, the dtype and the options. It
+// returns an error if they do not fit together.
 func (b *Block) set(p *Ptr, s oplog.Shape, d DType, opts []Option) error {
 	b.Ptr, b.Shape, b.Valid, b.DType = *p, s, s, d
 	b.Ptr.view(&s)

@@ -38,6 +38,7 @@ func newOperands(t *tl.PE) operands {
 	}
 }
 
+// TestOperations checks the calls that each operation makes to the machine.
 func TestOperations(t *testing.T) {
 	tests := []struct {
 		name string
@@ -331,8 +332,8 @@ func TestCmp(t *testing.T) {
 	}
 }
 
-// TestDim checks that Dim returns the extents of the PE's own part and does not change
-// when the pointer moves.
+// TestDim checks that Dim returns the extents of the part of a tensor that the PE holds,
+// and that they do not change when the pointer moves.
 func TestDim(t *testing.T) {
 	p := tl.Ptr{DType: tl.F32, Rank: 2, Stride: [4]int64{6, 1}, Extent: [4]int32{4, 6}}
 	for _, c := range []struct {
