@@ -49,9 +49,10 @@ func (l level) String() string {
 	return fmt.Sprintf("the NoC of sip%d.cube%d", l.sip, l.cube)
 }
 
-// detour extends the path to a node by a shortest way within a level, and reports whether
-// there is a way. Of several shortest ways it takes the one whose links have the lowest
-// ids. It is a breadth-first search from p.at; its cost is linear in the size of the level.
+// detour extends the path from p.at to node to by a shortest way within a level, and
+// reports whether there is a way. Of several shortest ways it takes the one whose links
+// have the lowest ids. It is a breadth-first search from p.at; its cost is linear in the
+// size of the level.
 func (p *path) detour(l level, to NodeID) bool {
 	if p.at == to {
 		return true
@@ -73,7 +74,9 @@ func (p *path) detour(l level, to NodeID) bool {
 	return false
 }
 
-// follow extends the path to a node along the tree of a search that started at p.at.
+// follow extends the path to node to along the tree of a breadth-first search that started
+// at p.at. cameFrom has the parent of each node in the tree. follow reports whether all
+// links on the way exist.
 func (p *path) follow(cameFrom map[NodeID]NodeID, to NodeID) bool {
 	var hops []NodeID
 	for id := to; id != p.at; id = cameFrom[id] {
@@ -120,9 +123,10 @@ func (g *Graph) hasEndpoint(router NodeID) bool {
 	})
 }
 
-// findSevered finds a pair of terminals of a level without a path from the first to the
-// second. It searches from a hub to every terminal and back. In the cube mesh, cubes must
-// reach each other without the IO chiplet, so its switch is not the hub.
+// findSevered finds two terminals of a level such that no path leads from the first to the
+// second. One of the terminals is the hub: findSevered searches from the hub to every other
+// terminal and back. In the cube mesh, cubes must reach each other without the IO chiplet,
+// so the switch of the IO chiplet is not the hub.
 func (g *Graph) findSevered(l level) (from, to NodeID, found bool) {
 	ids := g.terminals(l)
 	hub := ids[len(ids)-1]

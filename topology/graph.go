@@ -123,15 +123,15 @@ func (g *Graph) Links() []Link { return g.links }
 // Out returns the links out of a component, in the order of their ids; read only.
 func (g *Graph) Out(id NodeID) []Link { return g.links[g.first[id]:g.first[id+1]] }
 
-// LinkBetween returns the direct link from one component to another: the first of several
-// parallel links. It reports whether there is one.
+// LinkBetween returns the direct link from one component to another, or the first of
+// several parallel links. It reports whether there is a direct link.
 func (g *Graph) LinkBetween(from, to NodeID) (LinkID, bool) {
 	first, n := g.between(from, to)
 	return first, n > 0
 }
 
-// between returns the number n of parallel links from one node to another, and the first
-// of them.
+// between returns the first of the parallel links from one node to another, and their
+// number n, which may be 0. The ids of parallel links are consecutive.
 func (g *Graph) between(from, to NodeID) (first LinkID, n int) {
 	out := g.Out(from)
 	i, _ := slices.BinarySearchFunc(out, to, func(l Link, to NodeID) int { return int(l.To - to) })

@@ -65,7 +65,7 @@ type Origin struct {
 	Hash   string `json:"hash"`   // hash of the effective configuration
 }
 
-// OriginOf returns the origin of the configuration of a system, of collectives or of
+// OriginOf returns the origin of c, the configuration of a system, of collectives or of
 // tasks.
 func OriginOf(c interface {
 	Source() string

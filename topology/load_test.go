@@ -152,7 +152,8 @@ func TestSetErrors(t *testing.T) {
 	configtest.Golden(t, "testdata/set_syntax.want", err.Error()+"\n")
 }
 
-// TestHash checks that a system has the same hash in whatever way it was described.
+// TestHash checks that descriptions of the same system have the same hash, and that another
+// system has another hash.
 func TestHash(t *testing.T) {
 	ring6, err := Preset("ring6")
 	if err != nil {

@@ -47,6 +47,7 @@ func TestOverrideNumbers(t *testing.T) {
 	}
 }
 
+// testSpec2Links returns testSpec with two parallel links between neighbouring SIPs.
 func testSpec2Links() *Spec {
 	s := testSpec()
 	s.System.SIPs.Link.Links = 2
@@ -97,8 +98,8 @@ func TestDetours(t *testing.T) {
 	}
 }
 
-// TestAbsentParallelLink checks that the remaining parallel links keep their names and
-// share the routes.
+// TestAbsentParallelLink removes two of four parallel links. It checks that the other two
+// links keep their names and share the routes.
 func TestAbsentParallelLink(t *testing.T) {
 	s := fabricSpec(Ring1D, 2, 0, 0)
 	s.System.SIPs.Link.Links = 4

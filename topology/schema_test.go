@@ -122,6 +122,7 @@ var scalarSchemas = map[reflect.Type]*jsonschema.Schema{
 	reflect.TypeFor[Backpressure](): words(Backpressures),
 }
 
+// schema returns the JSON Schema of the quantity.
 func (q *quantity) schema() *jsonschema.Schema {
 	var units []string
 	for _, u := range q.units {

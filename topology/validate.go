@@ -53,7 +53,7 @@ type checker struct {
 	found int      // number of mistakes apart from errors of decoding
 }
 
-// ok reports whether the values at all the paths could be decoded.
+// ok reports whether the values at all given paths could be decoded.
 func (c *checker) ok(paths ...string) bool {
 	return !slices.ContainsFunc(paths, func(p string) bool {
 		return slices.ContainsFunc(c.bad, func(b string) bool {
@@ -62,7 +62,7 @@ func (c *checker) ok(paths ...string) bool {
 	})
 }
 
-// fail adds an error at a path.
+// fail adds an error about the value at a path.
 func (c *checker) fail(path, format string, args ...any) {
 	c.found++
 	if len(c.errs) < config.MaxErrors {
@@ -150,8 +150,8 @@ func (c *checker) checkSizes() {
 // leave space. Kernels of collectives need up to five tiles for their messages.
 const LeastTiles = 8
 
-// checkIPCQ checks that the queue rings fit into their memory together with its other
-// contents: tiles in TCM, tensors in HBM.
+// checkIPCQ checks that the rings of queue slots fit into their memory together with the
+// other contents of that memory: tiles in TCM, tensors in HBM.
 func (c *checker) checkIPCQ() {
 	q := c.PE.IPCQ
 	if !c.ok("pe.ipcq.max_ports", "pe.ipcq.n_slots", "pe.ipcq.slot_size", "pe.ipcq.buffer_kind") {

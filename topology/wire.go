@@ -25,7 +25,7 @@ func (w *wiring) link(from, to NodeID, bw BytesPerSec, latency *Time) {
 	w.links = append(w.links, Link{From: from, To: to, Bandwidth: bw, Latency: *latency})
 }
 
-// duplex connects two components by a link in each direction.
+// duplex connects components a and b by a link in each direction.
 func (w *wiring) duplex(a, b NodeID, bw BytesPerSec, latency *Time) {
 	w.link(a, b, bw, latency)
 	w.link(b, a, bw, latency)
@@ -164,7 +164,7 @@ func (g *Graph) applyOverrides() config.Errors {
 	return errs
 }
 
-// removeLinks removes links and renumbers the others.
+// removeLinks removes links and renumbers the remaining links.
 func (g *Graph) removeLinks(removed map[LinkID]bool) {
 	if len(removed) == 0 {
 		return
