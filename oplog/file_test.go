@@ -196,7 +196,8 @@ func TestLargeData(t *testing.T) {
 	}
 }
 
-// TestDamage checks that every file that is truncated or has a flipped bit is an error.
+// TestDamage checks that Decode returns an error for every truncated file and for every
+// file with a flipped bit.
 func TestDamage(t *testing.T) {
 	file := encode(t, Header{}, func() *Log { _, l := sample(); return l }())
 	for n := range file {
@@ -212,7 +213,8 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// seal adds a valid checksum, so that only the contents are wrong.
+// seal joins the parts of a file and appends a valid checksum, so that Decode finds only
+// mistakes in the contents.
 func seal(parts ...any) []byte {
 	var b []byte
 	for _, p := range parts {

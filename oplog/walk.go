@@ -6,7 +6,8 @@ import (
 	"github.com/kernbench/kernbench/numeric"
 )
 
-// log codes the tables of a log.
+// log writes or reads the tables of a log, and checks that no operation refers to an
+// operation after the last.
 func (c *coder) log(l *Log) {
 	table(c, "PE", &l.PEs, (*coder).text)
 	table(c, "line", &l.Lines, (*coder).text)
@@ -31,7 +32,8 @@ func (c *coder) launch(l *Launch) {
 	})
 }
 
-// effect codes an effect. Its operation is relative to that of the previous effect.
+// effect writes or reads an effect. The ID of its operation is relative to that of the
+// previous effect, and must be at most last.
 func (c *coder) effect(e *Effect, last ID) {
 	c.begin()
 	relative(c, &e.Op, c.lastEffect)
@@ -102,7 +104,8 @@ func (c *coder) operand(o *Operand) {
 	elements(c, &o.Mem, mem, (*coder).access)
 }
 
-// refer codes the ID of an operation, which may be 0 for none.
+// refer writes or reads *id, the ID of an operation that another operation refers to, or 0
+// for none. It keeps the largest such ID for the check in log.
 func (c *coder) refer(id *ID) {
 	number(c, "an operation it refers to", id, 0, math.MaxInt64)
 	if *id > c.maxRef {
