@@ -59,7 +59,8 @@ func (t *Trace) slowest(l Launch, all []*member) *Slowest {
 }
 
 // compareTimes lists everything that took time on the slowest or the median PE, sorted by
-// its time on the slowest PE. Shares are relative to took.
+// the time on the slowest PE. The maps have the times by name. Shares are relative to took,
+// the time of the slowest PE.
 func compareTimes(slowest, median map[string]simtime.Time, took simtime.Time) (list []Spent) {
 	for what := range median {
 		slowest[what] += 0
@@ -75,14 +76,15 @@ func compareTimes(slowest, median map[string]simtime.Time, took simtime.Time) (l
 	return list
 }
 
-// cpuTimes returns the time that the CPU of a PE ran, and the time of each kind of wait.
+// cpuTimes returns how long the CPU of a PE ran, and how long it waited in each kind of
+// wait, by name.
 func (t *Trace) cpuTimes(m *member) map[string]simtime.Time {
 	times := map[string]simtime.Time{"run": m.busy[CPU]}
 	t.eachWait(m, func(w, _ *slice) { times[t.names[w.name]] += w.end - w.start })
 	return times
 }
 
-// engineTimes returns the busy times of a PE's engines other than the CPU.
+// engineTimes returns the busy times of a PE's engines other than the CPU, by name.
 func engineTimes(m *member) map[string]simtime.Time {
 	times := map[string]simtime.Time{}
 	for e := CPU + 1; e < engines; e++ {
@@ -91,7 +93,8 @@ func engineTimes(m *member) map[string]simtime.Time {
 	return times
 }
 
-// sources sums up the waits of a PE by kind and by the PE that ended them, longest first.
+// sources adds up the waits of a PE by kind of wait and by the PE that ended the wait,
+// longest first.
 func (t *Trace) sources(m *member) (list []Source) {
 	t.eachWait(m, func(w, then *slice) {
 		if then == nil {
