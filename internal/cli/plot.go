@@ -111,8 +111,8 @@ func warnMissing(cmd *cobra.Command, path string, points int) {
 	}
 }
 
-// completeColumns makes the shell complete flags with the columns of the file that the
-// command line names.
+// completeColumns makes the shell complete the values of flags with the names of the
+// columns in the file that the command line names.
 func completeColumns(cmd *cobra.Command, flags ...string) {
 	for _, flag := range flags {
 		err := cmd.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
