@@ -130,6 +130,8 @@ type round struct {
 // The two variants of MPI: with default settings, and with a malloc that keeps its memory.
 const plain, tuned = 0, 1
 
+// cases returns the cases of the table: for each size, the collective with private buffers,
+// the collective with buffers in a window, and memcpy.
 func (t *table) cases() (list []Case) {
 	for _, s := range sizes {
 		private := Case{Collective: t.collective, DType: t.dtype, Bytes: s.bytes, Iterations: s.iterations}
@@ -140,6 +142,8 @@ func (t *table) cases() (list []Case) {
 	return list
 }
 
+// measure measures all cases once, with package coll and with both variants of MPI, and
+// adds the times as a round. mpiProgram is nil without an MPI.
 func (t *table) measure(ctx context.Context, mpiProgram *mpi) error {
 	r := round{ours: map[Case]measurement{}}
 	list, err := measureProcesses(ctx, t.ranks, t.cases())
@@ -161,7 +165,7 @@ func (t *table) measure(ctx context.Context, mpiProgram *mpi) error {
 	return nil
 }
 
-// median returns the median of a value of each round.
+// median returns the median over all rounds of the number that value returns for a round.
 func (t *table) median(value func(round) float64) float64 {
 	var list []float64
 	for _, r := range t.rounds {
@@ -170,7 +174,8 @@ func (t *table) median(value func(round) float64) float64 {
 	return median(list)
 }
 
-// print prints times in microseconds, and how many times as fast as MPI they are.
+// print prints the median time of each case in microseconds, and the factor by which the
+// case is faster than MPI.
 func (t *table) print() {
 	fmt.Printf("\n# %s of %s, %d ranks, medians of %d alternations; times in us\n", t.collective, t.dtype, t.ranks, len(t.rounds))
 	fmt.Printf("%10s %10s %10s %10s %10s %10s | %8s %8s %8s %8s\n", "bytes", "private", "window", "mpi", "mpi tuned", "memcpy",
@@ -190,7 +195,7 @@ func (t *table) print() {
 	}
 }
 
-// printRanks prints the times of package coll in microseconds, as each rank measured them.
+// printRanks prints the times in microseconds that each rank measured with package coll.
 func (t *table) printRanks() {
 	fmt.Printf("\n# %s of %s by rank; times in us\n%10s %8s", t.collective, t.dtype, "bytes", "buffer")
 	for rank := range t.ranks {
@@ -213,7 +218,8 @@ func (t *table) printRanks() {
 	}
 }
 
-// ratio returns how many times as fast as a variant of MPI a case is.
+// ratio returns the time of a variant of MPI divided by the time of case k with package
+// coll: the median over all rounds. MPI always has private buffers.
 func (t *table) ratio(k Case, variant int) float64 {
 	private := k
 	private.Window = false
@@ -227,7 +233,7 @@ var minRatio = map[bool]map[int]float64{
 	true:  {64 << 10: 2.5, 16 << 20: 5, 64 << 20: 5},
 }
 
-// check returns an error for each case that is slower than minRatio requires.
+// check returns an error for each case whose ratio to MPI is below minRatio.
 func (t *table) check() (tooSlow []error) {
 	for _, k := range t.cases() {
 		if k.Collective == memcpy {

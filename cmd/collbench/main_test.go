@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestSplitKnown checks the words of a flag, and the error for an unknown word, which lists
-// the known ones.
+// TestSplitKnown checks the words that splitKnown returns, and the error for an unknown
+// word, which lists the known words.
 func TestSplitKnown(t *testing.T) {
 	if got, err := splitKnown("collectives", "broadcast,all_reduce", allCollectives); err != nil || !slices.Equal(got, []string{"broadcast", "all_reduce"}) {
 		t.Errorf("got %v, %v", got, err)

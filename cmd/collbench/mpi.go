@@ -21,7 +21,8 @@ var errNoMPI = errors.New("no MPI on this machine: mpicc and mpirun are in the p
 // mpi is a program that measures collectives of the machine's MPI.
 type mpi struct{ program string }
 
-// buildMPI builds the MPI program in a folder.
+// buildMPI builds the MPI program in a folder. It returns errNoMPI if this machine has no
+// MPI.
 func buildMPI(ctx context.Context, folder string) (*mpi, error) {
 	for _, tool := range []string{"mpicc", "mpirun"} {
 		if _, err := exec.LookPath(tool); err != nil {
@@ -42,8 +43,9 @@ func buildMPI(ctx context.Context, folder string) (*mpi, error) {
 // Returning it takes half of the time of large messages with MPI.
 var keepMemory = []string{"MALLOC_MMAP_THRESHOLD_=4294967296", "MALLOC_TRIM_THRESHOLD_=4294967296", "MALLOC_TOP_PAD_=268435456"}
 
-// measure measures the collectives with private buffers among the cases, and returns their
-// times in microseconds.
+// measure runs the MPI program with the given environment variables. It measures those of
+// the cases that are collectives with private buffers, and returns their times in
+// microseconds.
 func (m *mpi) measure(ctx context.Context, ranks int, cases []Case, env ...string) (map[Case]float64, error) {
 	args := []string{"-np", strconv.Itoa(ranks), "--oversubscribe", m.program}
 	var requested []Case

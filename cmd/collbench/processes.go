@@ -36,7 +36,8 @@ const job = "collbench"
 
 func init() { launch.Register(job, measureAll) }
 
-// measureProcesses measures cases between processes, with package coll.
+// measureProcesses starts a process for each rank, measures the cases with package coll,
+// and returns the times.
 func measureProcesses(ctx context.Context, ranks int, cases []Case) ([]measurement, error) {
 	arg, err := json.Marshal(cases)
 	if err != nil {
@@ -58,7 +59,8 @@ func measureProcesses(ctx context.Context, ranks int, cases []Case) ([]measureme
 	return all[0], nil
 }
 
-// measureAll measures all cases on one rank. It is the job of the processes.
+// measureAll measures all cases on one rank. It is the job that each process runs. arg has
+// the cases as JSON, and the result has the measurements as JSON.
 func measureAll(_ context.Context, c *comm.Comm, arg []byte) ([]byte, error) {
 	var cases []Case
 	if err := json.Unmarshal(arg, &cases); err != nil {
@@ -84,8 +86,9 @@ func measureAll(_ context.Context, c *comm.Comm, arg []byte) ([]byte, error) {
 	return json.Marshal(all)
 }
 
-// measure returns two medians over the iterations, in microseconds: of the time of the
-// slowest rank, as in mpi/collectives.c, and of this rank's own time.
+// measure measures case k on this rank. It returns two medians over the iterations, in
+// microseconds: of the time of the slowest rank, as in mpi/collectives.c, and of this
+// rank's own time.
 func measure[T float32 | coll.F16](g *coll.Group, k Case) (slowest, own float64, err error) {
 	count, ranks := k.Bytes/int(unsafe.Sizeof(T(0))), g.Comm().Size()
 	part := count / ranks
@@ -148,14 +151,14 @@ func measure[T float32 | coll.F16](g *coll.Group, k Case) (slowest, own float64,
 	return median(slowestTimes), median(ownTimes), g.Barrier()
 }
 
-// median returns the middle of a list, which it sorts.
+// median sorts a list and returns its middle element.
 func median(list []float64) float64 {
 	slices.Sort(list)
 	return list[len(list)/2]
 }
 
-// chooseCores returns a core for each rank, as MPI binds them, or nil if there are fewer
-// cores than ranks.
+// chooseCores returns a core for each rank, in the order in which MPI binds ranks to cores.
+// It returns nil if there are fewer cores than ranks.
 func chooseCores(ranks int) []int {
 	if ranks > runtime.NumCPU() {
 		return nil

@@ -7,14 +7,15 @@ import (
 	"github.com/kernbench/kernbench/comm/launch"
 )
 
-// TestMain runs the tests. In the process of a rank, it runs the rank.
+// TestMain runs the tests. In a process that a test has started as a rank, it runs the
+// rank.
 func TestMain(m *testing.M) {
 	launch.Child()
 	os.Exit(m.Run())
 }
 
-// TestMeasureProcesses checks that every rank reports a time, and that no time is longer
-// than that of the slowest rank.
+// TestMeasureProcesses checks that every rank reports a time for every case, and that no
+// rank's time is longer than that of the slowest rank.
 func TestMeasureProcesses(t *testing.T) {
 	cases := []Case{
 		{Collective: "all_reduce", DType: "f16", Bytes: 96, Iterations: 5},
