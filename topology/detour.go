@@ -24,6 +24,7 @@ func levelOf(a, b Node) (level, bool) {
 	return level{}, false
 }
 
+// connectsSIPs reports whether the node is a switch of the SIP fabric.
 func (n Node) connectsSIPs() bool { return n.Kind == KindIOSwitch || n.Kind == KindSwitch }
 
 // carries reports whether a path at the level may pass through a node. A path in the cube
@@ -49,10 +50,10 @@ func (l level) String() string {
 	return fmt.Sprintf("the NoC of sip%d.cube%d", l.sip, l.cube)
 }
 
-// detour extends the path from p.at to node to by a shortest way within a level, and
-// reports whether there is a way. Of several shortest ways it takes the one whose links
-// have the lowest ids. It is a breadth-first search from p.at; its cost is linear in the
-// size of the level.
+// detour extends the path from its end to another node by a shortest way within a level,
+// and reports whether there is a way. Of several shortest ways it takes the one whose links
+// have the lowest ids. It is a breadth-first search; its cost is linear in the size of the
+// level.
 func (p *path) detour(l level, to NodeID) bool {
 	if p.at == to {
 		return true
@@ -74,9 +75,9 @@ func (p *path) detour(l level, to NodeID) bool {
 	return false
 }
 
-// follow extends the path to node to along the tree of a breadth-first search that started
-// at p.at. cameFrom has the parent of each node in the tree. follow reports whether all
-// links on the way exist.
+// follow extends the path to a node along the tree of a breadth-first search that started
+// at the end of the path. cameFrom has the parent of each node in the tree. follow reports
+// whether all links on the way exist.
 func (p *path) follow(cameFrom map[NodeID]NodeID, to NodeID) bool {
 	var hops []NodeID
 	for id := to; id != p.at; id = cameFrom[id] {

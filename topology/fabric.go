@@ -143,8 +143,9 @@ func (g grid) neighbor(i int, d Direction) (int, bool) {
 	return y*g.w + x, true
 }
 
-// nextSide returns the side on which dimension-order routing leaves vertex from on the way
-// to vertex to. The route first follows the row to the column of to, then that column.
+// nextSide returns the side on which dimension-order routing leaves a vertex on the way to
+// another vertex. The route first follows the row to the column of the other vertex, then
+// that column.
 func (g grid) nextSide(from, to int) Direction {
 	x, y := g.position(from)
 	tx, ty := g.position(to)

@@ -190,10 +190,12 @@ func (g *Graph) router(sip, cube, index int) NodeID { return g.inCube(sip, cube,
 // port returns the UCIe port of a cube on a side that has a neighbour.
 func (g *Graph) port(sip, cube int, d Direction) NodeID { return g.inSIP(sip, g.cubes[cube].port[d]) }
 
+// inSIP returns the id of the component at an offset among the components of a SIP.
 func (g *Graph) inSIP(sip, offset int) NodeID {
 	return NodeID(len(g.outer) + sip*len(g.sip) + offset)
 }
 
+// inCube returns the id of the component at an offset from the first router of a cube.
 func (g *Graph) inCube(sip, cube, offset int) NodeID {
 	return g.inSIP(sip, g.cubes[cube].first+offset)
 }

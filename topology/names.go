@@ -102,8 +102,8 @@ func (g *Graph) nearestName(name string) string {
 	return config.Nearest(name, known)
 }
 
-// parseNumber parses text as prefix followed by a number below limit. It reports whether
-// text has this form.
+// parseNumber parses a text that consists of a prefix and a number below limit, such as
+// "cube12". It returns the number and reports whether the text has this form.
 func parseNumber(text, prefix string, limit int) (int, bool) {
 	digits, ok := strings.CutPrefix(text, prefix)
 	n, err := strconv.Atoi(digits)

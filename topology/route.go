@@ -43,6 +43,7 @@ func (g *Graph) Route(buf []LinkID, from, to NodeID) ([]LinkID, error) {
 	return p.links, nil
 }
 
+// isEndpoint reports whether a route may start or end at the node; see Route.
 func (n Node) isEndpoint() bool {
 	switch n.Kind {
 	case KindSwitch, KindUCIe, KindScheduler, KindFetchStore, KindGEMM, KindMath, KindIPCQ:
@@ -110,10 +111,10 @@ func (p *path) hop(to NodeID) bool {
 	return true
 }
 
-// extendTo extends the path from the endpoint p.at to the endpoint to. The path leads from
-// p.at to its junction, from there to the junction of to, and then to the endpoint itself.
-// If the path meets the way between to and its junction earlier, it follows that way at
-// once.
+// extendTo extends the path from its end, an endpoint, to another endpoint. The path leads
+// from the first endpoint to its junction, from there to the junction of the second
+// endpoint, and then to the second endpoint. If it meets the way between the second
+// endpoint and its junction earlier, it follows that way at once.
 func (p *path) extendTo(to NodeID) bool {
 	g := p.g
 	fromSIP, toSIP := int(g.Node(p.at).SIP), int(g.Node(to).SIP)
@@ -142,7 +143,8 @@ func (p *path) extendTo(to NodeID) bool {
 	return true
 }
 
-// crossTo extends the path from the junction p.at to the junction to.
+// crossTo extends the path from its end, a junction, to another junction, which may be in
+// another SIP.
 func (p *path) crossTo(to NodeID) bool {
 	a, b := p.g.Node(p.at), p.g.Node(to)
 	if a.SIP == b.SIP {
@@ -151,7 +153,7 @@ func (p *path) crossTo(to NodeID) bool {
 	return p.crossMesh(p.g.IOSwitch(int(a.SIP))) && p.crossFabric(int(a.SIP), int(b.SIP)) && p.crossMesh(to)
 }
 
-// crossFabric extends the path from the IO switch of SIP from to the IO switch of SIP to.
+// crossFabric extends the path from the IO switch of one SIP to the IO switch of another.
 func (p *path) crossFabric(from, to int) bool {
 	start := *p
 	if p.followDimensionOrder(from, to) {
@@ -161,6 +163,9 @@ func (p *path) crossFabric(from, to int) bool {
 	return p.detour(level{sip: -1, cube: -1}, p.g.IOSwitch(to))
 }
 
+// followDimensionOrder extends the path from the IO switch of one SIP to that of another by
+// dimension-order routing. On a central switch or in a fully connected fabric it takes the
+// only direct way.
 func (p *path) followDimensionOrder(sip, to int) bool {
 	g := p.g
 	switch g.spec.System.SIPs.Topology {
@@ -178,8 +183,7 @@ func (p *path) followDimensionOrder(sip, to int) bool {
 	return true
 }
 
-// crossMesh extends the path from the junction p.at to the junction to, which is in the
-// same SIP.
+// crossMesh extends the path from its end, a junction, to another junction of the same SIP.
 func (p *path) crossMesh(to NodeID) bool {
 	if p.at == to {
 		return true
@@ -232,8 +236,7 @@ func (g *Graph) portRouter(sip, cube int, d Direction) NodeID {
 	return g.router(sip, cube, portRouter(g.noc, d))
 }
 
-// crossNoC extends the path from the router p.at to the router to, which is in the same
-// cube.
+// crossNoC extends the path from its end, a router, to another router of the same cube.
 func (p *path) crossNoC(to NodeID) bool {
 	g, start := p.g, *p
 	a, b := g.Node(p.at), g.Node(to)

@@ -132,6 +132,7 @@ func (c *checker) checkSites() {
 	}
 }
 
+// has reports whether a site is on the NoC.
 func (n NoC) has(at Site) bool { return at.Row < n.H && at.Col < n.W }
 
 // checkSizes checks the sizes of flits and bursts.
@@ -234,10 +235,10 @@ func (c *checker) checkOverrides() {
 	}
 }
 
-// checkLinks checks that the links of overrides exist and may be absent. It lays out the
-// system for this check, so the shape of the system must be valid; other values may be
-// wrong. The check takes as long as Compile, so checkLinks skips it for a system without
-// overrides.
+// checkLinks checks that the links that overrides name exist, and that endpoints still
+// reach each other without the absent links. It lays out the system for this check, so the
+// shape of the system must be valid; other values may be wrong. The check takes as long as
+// Compile, so checkLinks skips it for a system without overrides.
 func (c *checker) checkLinks() {
 	if len(c.Overrides) == 0 || !c.ok("system.sips.count", "system.sips.topology", "system.sips.w", "system.sips.h",
 		"system.sips.link.links", "sip.cube_mesh.w", "sip.cube_mesh.h", "cube.noc.w", "cube.noc.h",

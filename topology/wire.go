@@ -17,6 +17,8 @@ type wiring struct {
 	links []Link
 }
 
+// link adds a link. If latency is nil, the link has the wire delay of the distance between
+// its ends.
 func (w *wiring) link(from, to NodeID, bw BytesPerSec, latency *Time) {
 	if latency == nil {
 		a, b := w.g.Node(from).Pos, w.g.Node(to).Pos // the wire between them follows rows and columns
