@@ -252,6 +252,7 @@ func (c *coder) raw(b *[]byte, n int) {
 	c.off += n
 }
 
+// text writes or reads a string: its length and its bytes.
 func (c *coder) text(s *string) {
 	b := []byte(*s)
 	c.blob(&b)

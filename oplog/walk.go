@@ -22,6 +22,7 @@ func (c *coder) log(l *Log) {
 	table(c, "effect", &l.Effects, func(c *coder, e *Effect) { c.effect(e, last) })
 }
 
+// launch writes or reads a launch.
 func (c *coder) launch(l *Launch) {
 	c.text(&l.Name)
 	n := c.count(len(l.PEs))
@@ -45,6 +46,7 @@ func (c *coder) effect(e *Effect, last ID) {
 	c.lastEffect = e.Op
 }
 
+// op writes or reads an operation.
 func (c *coder) op(op *Op) {
 	if c.reading() {
 		op.ID = ID(c.index)
@@ -85,6 +87,7 @@ func (c *coder) op(op *Op) {
 	c.raw(&op.Data, data)
 }
 
+// step writes or reads a step of an epilogue.
 func (c *coder) step(s *Step) {
 	c.begin()
 	c.math(&s.Math)
@@ -93,6 +96,7 @@ func (c *coder) step(s *Step) {
 	elements(c, &s.Args, n, (*coder).operand)
 }
 
+// operand writes or reads an operand.
 func (c *coder) operand(o *Operand) {
 	c.begin()
 	c.refer(&o.From)
@@ -113,6 +117,7 @@ func (c *coder) refer(id *ID) {
 	}
 }
 
+// access writes or reads an access to memory.
 func (c *coder) access(a *Access) {
 	c.begin()
 	number(c, "the kind of memory of an access", &a.Space.Kind, int64(HBM), int64(TCM))
@@ -126,6 +131,7 @@ func (c *coder) access(a *Access) {
 	c.finish()
 }
 
+// shape writes or reads a shape.
 func (c *coder) shape(s *Shape) {
 	number(c, "the rank of a shape", &s.Rank, 0, MaxRank)
 	for i := range s.Dim {
@@ -137,10 +143,12 @@ func (c *coder) shape(s *Shape) {
 	}
 }
 
+// math writes or reads an elementwise operation.
 func (c *coder) math(op *numeric.Op) {
 	number(c, "its operation", op, 0, int64(numeric.BitXor))
 }
 
+// dtype writes or reads a dtype.
 func (c *coder) dtype(d *numeric.DType) {
 	number(c, "a dtype", d, 0, int64(numeric.U64))
 }

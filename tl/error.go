@@ -50,6 +50,7 @@ type site struct {
 // skips them and returns the line of the kernel that calls them.
 const transport = "github.com/kernbench/kernbench/ccl.(*Transport)."
 
+// site returns the description of a return address, from the cache if it is there.
 func (c *Callers) site(pc uintptr) site {
 	if s, ok := c.sites[pc]; ok {
 		return s

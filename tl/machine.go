@@ -179,7 +179,8 @@ func (c Cmp) String() string {
 	return printable.Name("Cmp", c, []string{"EQ", "NE", "GT", "GE", "LT", "LE"})
 }
 
-// Holds reports whether "a c b" is true, such as a >= b for GE.
+// Holds reports whether the comparison is true with a on its left and b on its right, such
+// as a >= b for GE.
 func (c Cmp) Holds(a, b int64) bool {
 	switch c {
 	case EQ:
@@ -236,6 +237,7 @@ func (t *PE) NumPrograms(axis int) int {
 	return t.coordinate("NumPrograms", axis, [3]int{t.place.PEs, t.place.Cubes, t.place.SIPs})
 }
 
+// coordinate returns ids[axis]. It stops the kernel if there is no such axis.
 func (t *PE) coordinate(op string, axis int, ids [3]int) int {
 	if axis < 0 || axis > 2 {
 		panic(t.fail(op, "", fmt.Errorf("no axis %d: 0 is the PE, 1 the cube, 2 the SIP", axis)))

@@ -31,7 +31,7 @@ func Mask(valid ...int) Option {
 // Stores ignore it.
 func Other(v float64) Option { return Option{fills: true, other: v} }
 
-// Load loads a block of memory into TCM. dtype must be the pointer's.
+// Load loads a block of memory into TCM. dtype must be the dtype of the pointer.
 func (t *PE) Load(p Ptr, s Shape, dtype DType, opts ...Option) Tile {
 	var b Block
 	t.block(&b, "Load", &p, t.extents("Load", s, dtype), dtype, opts)
@@ -51,7 +51,7 @@ func (t *PE) Ref(p Ptr, s Shape, dtype DType) Tile {
 	return Tile{t, Value{Shape: b.Shape, DType: dtype, InMem: true, Ptr: &at}}
 }
 
-// Store writes a tile to memory. The tile's dtype must be the pointer's.
+// Store writes a tile to memory. The tile and the pointer must have the same dtype.
 func (t *PE) Store(p Ptr, x Tile, opts ...Option) {
 	if err := t.checkUsable(&x); err != nil {
 		panic(t.fail("Store", x.v.String(), err))

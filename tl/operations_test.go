@@ -229,6 +229,7 @@ func TestOperations(t *testing.T) {
 	}
 }
 
+// repeated returns the texts that text returns for 0 to n-1.
 func repeated(n int, text func(i int) string) []string {
 	all := make([]string, n)
 	for i := range all {
