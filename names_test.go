@@ -112,6 +112,7 @@ func exportedNames(t *testing.T, dir string) map[string]bool {
 	return names
 }
 
+// addNames adds the names that decl declares, with methods and fields as Type.Name.
 func addNames(names map[string]bool, decl ast.Decl) {
 	switch d := decl.(type) {
 	case *ast.FuncDecl:
@@ -137,6 +138,7 @@ func addNames(names map[string]bool, decl ast.Decl) {
 	}
 }
 
+// addFields adds the fields of the struct type named owner, as Owner.Name.
 func addFields(names map[string]bool, owner string, fields *ast.StructType) {
 	for _, field := range fields.Fields.List {
 		for _, name := range field.Names {

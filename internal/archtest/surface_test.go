@@ -223,12 +223,14 @@ func (s *surface) walk(t types.Type) {
 	}
 }
 
+// typeParams checks the constraints of type parameters.
 func (s *surface) typeParams(list *types.TypeParamList) {
 	for p := range list.TypeParams() {
 		s.walk(p.Constraint())
 	}
 }
 
+// typeArgs checks the types in a list of type arguments.
 func (s *surface) typeArgs(list *types.TypeList) {
 	for t := range list.Types() {
 		s.walk(t)

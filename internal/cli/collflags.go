@@ -122,6 +122,7 @@ func (f *collFlags) simulatedOptions(c ccl.Collective, g *topology.Graph, config
 	return o, o.Validate()
 }
 
+// parseRoot parses the value of --root: the number of a rank, or the word all.
 func parseRoot(text string) (int, error) {
 	if text == all {
 		return collperf.AllRoots, nil

@@ -206,6 +206,7 @@ func redirectOutput(cmd *cobra.Command, name string, o *runner.Options) (stop fu
 	}
 }
 
+// oneScenario checks that the command has one argument, the scenario.
 func oneScenario(cmd *cobra.Command, args []string) error {
 	return oneArg("SCENARIO", "no scenario: name a file or one of "+strings.Join(scenario.Names(), ", "))(cmd, args)
 }

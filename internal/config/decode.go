@@ -30,8 +30,7 @@ type decoder struct {
 	scalars Scalars
 }
 
-// value fills v from the value of field f, which is at path. tag is the tag of the struct
-// field that v is.
+// value fills v from the value of field f, which is at path. tag is the struct tag of v.
 func (d decoder) value(v reflect.Value, f *field, path string, tag reflect.StructTag) {
 	n := f.value
 	if n.refused {

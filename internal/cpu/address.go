@@ -39,7 +39,8 @@ func newBox(b *tl.Block) box {
 	return x
 }
 
-// find appends to the list to the parts of memory that the elements of a box occupy.
+// find appends the parts of memory that the elements of a box occupy to a list and returns
+// the list.
 func (m *System) find(to []pe.Access, x *box) (_ []pe.Access, err error) {
 	e, s := &x.extent, &x.stride
 	outer, rows, row, stride := int64(1), e[2], memory.Bytes(e[3])*x.elem, s[2]
@@ -66,9 +67,9 @@ func (c *Core) find(b *tl.Block) (err error) {
 	return err
 }
 
-// appendRequests appends a request for each piece to the list to: a read into the PE's TCM,
-// or a write from the TCM. It reuses the paths of earlier requests that are in the unused
-// capacity of the list.
+// appendRequests appends a request for each piece to a list and returns the list. Each
+// request is a read into the PE's TCM, or a write from the TCM. appendRequests reuses the
+// paths of earlier requests that are in the unused capacity of the list.
 func (c *Core) appendRequests(to []pe.Request, pieces []pe.Access, op memory.Op, class fabric.Class) []pe.Request {
 	tcm := c.pe.Memory(topology.KindTCM)
 	for _, p := range pieces {

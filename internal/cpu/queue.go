@@ -296,8 +296,8 @@ func (m anyMessage) HeldBy() (ended *sim.Proc) {
 }
 
 // requestsInto returns a function that appends to a list of requests the requests that
-// write n bytes of a message to the memory of the block to. The bytes come from offset off
-// of the message on. ring is the queue that holds the message.
+// write n bytes of a message to the memory of a block. The bytes come from offset off of
+// the message on. ring is the queue that holds the message.
 func (c *Core) requestsInto(to *tl.Block, ring *ipcq.Ring) (func([]pe.Request, memory.Bytes, memory.Bytes) []pe.Request, error) {
 	if err := c.find(to); err != nil {
 		return nil, err

@@ -140,12 +140,13 @@ func (s *selection) recordPolled(waited simtime.Time) {
 	}
 }
 
-// String describes all cases with their queues, for reports of deadlocks.
+// String describes all cases of a Select with their queues, for reports of deadlocks.
 func (s *selection) String() string { return s.text(true) }
 
-// Kind describes all cases without their queues.
+// Kind describes all cases of a Select without their queues.
 func (s *selection) Kind() string { return s.text(false) }
 
+// text describes all cases, with their queues if queues is true.
 func (s *selection) text(queues bool) string {
 	texts := make([]string, len(s.cases))
 	for i, x := range s.cases {

@@ -23,6 +23,8 @@ func Line(text string) string { return escape(text, false) }
 // Text replaces all characters of text that are not printable by escapes, except newlines.
 func Text(text string) string { return escape(text, true) }
 
+// escape replaces characters that are not printable by escapes. It keeps newlines if lines
+// is true.
 func escape(text string, lines bool) string {
 	shown := func(r rune, size int) bool {
 		return r == '\n' && lines || Is(r) && (r != utf8.RuneError || size > 1)

@@ -74,6 +74,7 @@ func standardPrefix(lines []string) string {
 	return ""
 }
 
+// isIn reports whether the name of a function begins with one of the prefixes in packages.
 func isIn(function string, packages []string) bool {
 	return slices.ContainsFunc(packages, func(p string) bool { return strings.HasPrefix(function, p) })
 }

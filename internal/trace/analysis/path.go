@@ -261,4 +261,5 @@ func (p *Path) addSteps(t *Trace) {
 	}
 }
 
+// sameLaunch reports whether two numbers of launches are equal; nil means no launch.
 func sameLaunch(a, b *int64) bool { return a == b || a != nil && b != nil && *a == *b }

@@ -74,7 +74,7 @@ func (h *host) tensor(elems int) *torch.Tensor {
 	return torch.Must(h.Zeros(torch.F32, torch.Shape{h.pes * elems}, rowWise))
 }
 
-// do executes the part of operation d that this rank has.
+// do executes operation d on this rank.
 func (h *host) do(d hostOp) {
 	own, mine := d.Rank == h.Rank.Rank(), h.tensor(d.Elems)
 	later := func(w *dist.Work, err error) {

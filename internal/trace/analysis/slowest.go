@@ -114,11 +114,12 @@ func (t *Trace) sources(m *member) (list []Source) {
 	return list
 }
 
-// releasedBy returns the process that ended a wait. It follows the chain of causes back
-// from the slice after the wait to the first activity of another process. The first cause
-// counts even if it had ended before the wait began, for example if its credit was in
-// flight. Earlier causes count only if they ended after the wait began. If there is no such
-// activity, releasedBy returns the waiting process itself.
+// releasedBy returns the process that ended a wait. then is the slice that follows the
+// wait. From then, it follows the chain of releasing activities back to the first activity
+// of another process, and returns that process. The activity that released then counts even
+// if it had ended before the wait began, for example if its credit was in flight. Earlier
+// activities of the chain count only if they ended after the wait began. If there is no
+// such activity, releasedBy returns the waiting process itself.
 func (t *Trace) releasedBy(wait, then *slice) int32 {
 	own := t.tracks[wait.track].process
 	for s := then; s.after != 0; {
