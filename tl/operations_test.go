@@ -238,6 +238,7 @@ func repeated(n int, text func(i int) string) []string {
 	return all
 }
 
+// TestPlace checks the coordinates and the rank that a kernel gets from its PE.
 func TestPlace(t *testing.T) {
 	pe := tl.NewPE(&recorder{}, "test")
 	got := []int{
@@ -284,6 +285,7 @@ func TestCDiv(t *testing.T) {
 	}
 }
 
+// TestPtr checks the pointers that the methods of Ptr return.
 func TestPtr(t *testing.T) {
 	f32 := tl.Ptr{Addr: 64, DType: tl.F32, Rank: 2, Window: 1, Stride: [4]int64{10, 1}}
 	tests := []struct {

@@ -124,10 +124,11 @@ func (g *Graph) hasEndpoint(router NodeID) bool {
 	})
 }
 
-// findSevered finds two terminals of a level such that no path leads from the first to the
-// second. One of the terminals is the hub: findSevered searches from the hub to every other
-// terminal and back. In the cube mesh, cubes must reach each other without the IO chiplet,
-// so the switch of the IO chiplet is not the hub.
+// findSevered finds two terminals of a level such that no path within the level leads from
+// the first to the second. Terminals are the nodes that the function terminals returns. One
+// of them is the hub: findSevered searches from the hub to every other terminal and back.
+// In the cube mesh, cubes must reach each other without the IO chiplet, so the switch of
+// the IO chiplet is not the hub.
 func (g *Graph) findSevered(l level) (from, to NodeID, found bool) {
 	ids := g.terminals(l)
 	hub := ids[len(ids)-1]

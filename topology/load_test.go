@@ -105,6 +105,7 @@ func write(t *testing.T, file, text string) {
 	}
 }
 
+// TestSet checks the spec and its source after several --set arguments.
 func TestSet(t *testing.T) {
 	s, err := Load(t.Context(), "default", "cube.hbm.channels=16", "pe.dma.setup=2ns", "sip.ucie.bandwidth=unlimited",
 		"overrides=[{link: sip0.io.switch->sip1.io.switch, absent: true}]",
@@ -193,6 +194,8 @@ func TestValidate(t *testing.T) {
 	}
 }
 
+// TestErrorAt checks the position in an error about a value of a spec, for a spec that was
+// created in Go and for one that was read.
 func TestErrorAt(t *testing.T) {
 	made := &Spec{}
 	if got, want := made.origin.Errorf("overrides[2].link", "no link %s", "x").Error(), "overrides[2].link: no link x"; got != want {

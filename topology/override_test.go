@@ -19,6 +19,8 @@ func withoutLinks(s *Spec, links ...string) *Spec {
 	return s
 }
 
+// TestOverrideNumbers checks that overrides change the bandwidth and latency of the named
+// links, and of no other link.
 func TestOverrideNumbers(t *testing.T) {
 	s := testSpec()
 	s.System.SIPs.Link.Links = 2
@@ -54,6 +56,7 @@ func testSpec2Links() *Spec {
 	return s
 }
 
+// TestDetours checks the routes around absent links.
 func TestDetours(t *testing.T) {
 	ring := func() *Spec { return fabricSpec(Ring1D, 4, 0, 0) }
 	for _, c := range []struct {

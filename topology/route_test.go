@@ -35,6 +35,8 @@ func nodeNames(g *Graph, path []LinkID) string {
 	return strings.Join(names, " ")
 }
 
+// TestRoutes checks the nodes, the latency and the bottleneck of routes inside and between
+// SIPs.
 func TestRoutes(t *testing.T) {
 	g := mustCompile(t, testSpec())
 	for _, c := range []struct {
