@@ -319,6 +319,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
+// BenchmarkFile measures the time of writing and of reading a log, and its size in a file.
 func BenchmarkFile(b *testing.B) {
 	_, one := sample()
 	l := &Log{PEs: one.PEs, Launches: one.Launches, Lines: one.Lines}

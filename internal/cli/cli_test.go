@@ -32,7 +32,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files of the scripts")
 
-// kernbench is the main function of the command kernbench in scripts.
+// kernbench runs the command kernbench of a script and exits.
 func kernbench() {
 	setHost()
 	os.Exit(Run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))

@@ -72,7 +72,8 @@ func startOnFullDisk(t *testing.T, prepared, line string) (code int, stderr stri
 // noFullDisk is the exit status of runOnFullDisk if it cannot mount a file system.
 const noFullDisk = 99
 
-// runOnFullDisk is the main function of the process that startOnFullDisk starts.
+// runOnFullDisk runs in the process that startOnFullDisk starts. It mounts and fills a
+// small file system and then runs the command line.
 func runOnFullDisk() {
 	at, prepared := os.Args[1], os.Args[2]
 	err := syscall.Mount("none", at, "tmpfs", 0, "size=64k,nr_inodes=200")

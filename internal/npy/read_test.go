@@ -196,7 +196,8 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// BenchmarkRead reads a matrix of 1 Mi elements of f32 in several layouts.
+// BenchmarkRead measures how long Read takes for a matrix of 1 Mi elements of f32 in
+// several layouts.
 func BenchmarkRead(b *testing.B) {
 	data := strings.Repeat("abcd", 1<<20)
 	for _, c := range []struct{ name, text string }{
@@ -216,7 +217,7 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
-// BenchmarkWrite writes a matrix of 1 Mi elements of f32.
+// BenchmarkWrite measures how long Write takes for a matrix of 1 Mi elements of f32.
 func BenchmarkWrite(b *testing.B) {
 	a := &Array{Shape: []int{1024, 1024}, DType: numeric.F32, Bytes: make([]byte, 4<<20)}
 	b.SetBytes(int64(len(a.Bytes)))

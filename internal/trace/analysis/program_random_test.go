@@ -49,7 +49,7 @@ func drawHostOp(ranks int, kinds ...string) *rapid.Generator[hostOp] {
 	})
 }
 
-// addOne is a kernel that adds 1 to n elements.
+// addOne adds 1 to each of n elements. It is a kernel.
 func addOne(t *tl.PE, x tl.Ptr, n int) { t.Store(x, t.Load(x, tl.Shape{n}, tl.F32).Add(1)) }
 
 // rowWise places a tensor over the cubes and PEs of a device by rows.
