@@ -33,10 +33,10 @@ func (t *PE) beginNew(kind oplog.Kind, s Shape, d DType) oplog.Shape {
 	return t.extents(opName(kind, 0), s, d)
 }
 
-// Dot returns the matrix product of x, [m, k], and y, [k, n], plus acc if it is given.
-// The dtype of the result and of acc is f32 for f16, bf16 and f32, f64 for f64, i32 for
-// integers of up to 32 bits, and i64 for longer integers. Products are added in ascending
-// k.
+// Dot returns the matrix product of x, of shape [m, k], and y, of shape [k, n], plus acc if
+// it is given. The dtype of the result and of acc depends on the dtype of x and y. It is
+// f32 for f16, bf16 and f32; f64 for f64; i32 for integers of up to 32 bits; and i64 for
+// longer integers. Products are added in ascending k.
 func (x Tile) Dot(y Tile, acc ...Tile) Tile {
 	t := x.pe
 	if len(acc) == 0 {

@@ -225,14 +225,14 @@ func NewPE(m Machine, kernel string) *PE {
 // operation before it passes the operation to that machine.
 func (t *PE) Through(wrap func(Machine) Machine) *PE { return NewPE(wrap(t.m), t.kernel) }
 
-// ProgramID returns the coordinate of the PE along an axis: 0 for the PE in its cube, 1
-// for the cube in its SIP, 2 for the SIP.
+// ProgramID returns a coordinate of this PE. Axis 0 gives the index of the PE in its cube,
+// axis 1 the index of the cube in its SIP, and axis 2 the index of the SIP.
 func (t *PE) ProgramID(axis int) int {
 	return t.coordinate("ProgramID", axis, [3]int{t.place.PE, t.place.Cube, t.place.SIP})
 }
 
-// NumPrograms returns the extent of the machine along an axis: the number of PEs in a
-// cube, cubes in a SIP, or SIPs.
+// NumPrograms returns an extent of the machine. Axis 0 gives the number of PEs in a cube,
+// axis 1 the number of cubes in a SIP, and axis 2 the number of SIPs.
 func (t *PE) NumPrograms(axis int) int {
 	return t.coordinate("NumPrograms", axis, [3]int{t.place.PEs, t.place.Cubes, t.place.SIPs})
 }

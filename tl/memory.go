@@ -15,9 +15,10 @@ type Option struct {
 }
 
 // Mask sets the number of elements of the block that exist along each axis, counted from
-// its start: none if negative, all if more than the block has. For example, Mask(n-i)
-// masks a block at element i of a vector of n elements. Elements that do not exist are
-// neither read from memory nor written to it; [Other] sets the value that they read as.
+// the start of the block. A negative number means none, and a number above the extent of
+// the block means all. For example, Mask(n-i) masks a block at element i of a vector of n
+// elements. Elements that do not exist are neither read from memory nor written to it;
+// [Other] sets the value that they read as.
 func Mask(valid ...int) Option {
 	o := Option{masks: true}
 	o.valid.Rank = int8(min(len(valid), oplog.MaxRank+1))

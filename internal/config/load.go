@@ -143,8 +143,8 @@ func (p Presets) parseLayers(ctx context.Context, file string, text []byte, from
 }
 
 // open reads the text that n, the value of an extends key, names. A bare word names a
-// preset. Another name is a file, relative to the last file of the chain from, which
-// contains the extends key. open returns the name and the text.
+// preset. Another name is a file, relative to the file that contains the extends key, which
+// is the last one in the chain. open returns the name and the text.
 func (p Presets) open(ctx context.Context, n *node, from chain) (name string, text []byte, err error) {
 	presets := strings.Join(p.Names(), ", ")
 	if n.kind != scalar || n.tag != "!!str" {
