@@ -49,7 +49,7 @@ func Example_vectorAdd() {
 	// Output: [9 10 11 12 13 14 15 16 17 0]
 }
 
-// matmul computes c = a × b in tiles, for a of m × k and b of k × n.
+// matmul computes c = a × b in tiles, for an m × k matrix a and a k × n matrix b.
 func matmul(t *tl.PE, a, b, c tl.Ptr, m, k, n int) {
 	const bm, bk, bn = 2, 4, 2
 	cols := tl.CDiv(n, bn)

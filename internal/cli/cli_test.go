@@ -50,7 +50,8 @@ var testCommands = map[string]func(){
 	"forge": forge,
 }
 
-// TestMain runs the tests, a command of a script, or a rank that is a process.
+// TestMain runs the tests. In a process that a test has started, it runs a command of a
+// script or a rank instead.
 func TestMain(m *testing.M) {
 	launch.Child()
 	testscript.Main(m, testCommands)

@@ -131,9 +131,9 @@ func (w *walk) back(last int64) error {
 		later.start, later.id, w.t.where(later), w.from)
 }
 
-// addLatency adds a segment for the latency between the end of activity before, at the
-// instant from, and the start of activity later, which before released. later is nil at the
-// end of the path.
+// addLatency adds a segment for the latency between two activities: the activity "before",
+// which ended at the instant from, and the activity "later", which it released. later is
+// nil at the end of the path.
 func (w *walk) addLatency(from simtime.Time, later, before *slice) {
 	at := later
 	if at == nil {
@@ -172,8 +172,9 @@ func (t *Trace) kind(s *slice) string {
 }
 
 // latencyKind returns the name under which the sums of a path count the latency between the
-// end of activity before and the start of activity later, which before released. later is
-// nil if the latency ends with the launch or program.
+// end of one activity and the start of the activity that it released. The first is
+// "before", the second "later". later is nil if the latency ends with the launch or
+// program.
 func (t *Trace) latencyKind(later, before *slice) string {
 	const prefix = "latency: "
 	if later == nil {
