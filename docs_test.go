@@ -35,8 +35,9 @@ func run(t *testing.T, args ...string) string {
 }
 
 // TestConsoleExamples runs the commands in the ```console blocks of README and docs and
-// compares what they print. A last line "..." matches the rest of the output. With -update,
-// the number of lines before "..." stays the same.
+// checks that they print what the blocks show. A last line "..." matches the rest of the
+// output. With -update it rewrites the blocks; the number of lines before "..." stays the
+// same.
 func TestConsoleExamples(t *testing.T) {
 	examples := 0
 	for _, page := range pages(t) {
@@ -64,8 +65,7 @@ func TestConsoleExamples(t *testing.T) {
 	}
 }
 
-// TestDocFigures checks that the figures of the documentation are those that kernbench
-// draws.
+// TestDocFigures checks that the figures in docs equal the figures that kernbench draws.
 func TestDocFigures(t *testing.T) {
 	pictures := map[string]string{}
 	for _, view := range []string{"system", "sip", "cube", "pe"} {
@@ -90,7 +90,8 @@ func TestDocFigures(t *testing.T) {
 	}
 }
 
-// chart runs a bench of tasks and returns the chart that it draws.
+// chart runs kernbench with a bench of tasks and its arguments, and returns the SVG chart
+// that the run draws.
 func chart(t *testing.T, bench ...string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "gantt.svg")
@@ -98,8 +99,8 @@ func chart(t *testing.T, bench ...string) string {
 	return read(t, file)
 }
 
-// TestTaskListing checks that the programs in tasks.md are the examples of package task.
-// The page shows imports only for the first program.
+// TestTaskListing checks that the programs shown in tasks.md are the examples of package
+// task. The page shows imports only for the first program.
 func TestTaskListing(t *testing.T) {
 	const page, source = "docs/write/tasks.md", "task/example_test.go"
 	var got []string
@@ -113,8 +114,8 @@ func TestTaskListing(t *testing.T) {
 	}
 }
 
-// TestTaskTimes runs the commands in the tables of tasks.md. It compares the makespans
-// under the three runtimes with the columns after the command, in µs.
+// TestTaskTimes runs the commands in the tables of tasks.md. It checks that the makespans
+// under the three runtimes, in µs, equal the columns after the command.
 func TestTaskTimes(t *testing.T) {
 	rows := regexp.MustCompile("(?m)^\\| `kernbench (run task_[^`]*|run treduce_[^`]*)` \\| (.*) \\|$").FindAllStringSubmatch(read(t, "docs/write/tasks.md"), -1)
 	if len(rows) < 10 {
@@ -227,7 +228,8 @@ func hasHeading(page, anchor string) bool {
 	return false
 }
 
-// listing returns the code block of a page that begins with the text begin.
+// listing returns the code block of a page that has the given language and begins with the
+// text begin.
 func listing(t *testing.T, page, language, begin string) string {
 	t.Helper()
 	_, block, found := strings.Cut(read(t, page), "```"+language+"\n"+begin)
@@ -238,9 +240,9 @@ func listing(t *testing.T, page, language, begin string) string {
 	return begin + block
 }
 
-// TestWorkerListing checks that the worker in host-api.md is that of the bench
-// data_parallel, and that it has as many lines as the PyTorch original, not counting
-// closing braces.
+// TestWorkerListing checks that the worker shown in host-api.md is the worker of the bench
+// data_parallel. It also checks that the worker has as many lines as the PyTorch original
+// on the page, not counting closing braces.
 func TestWorkerListing(t *testing.T) {
 	const page, source = "docs/write/host-api.md", "bench/builtin/data_parallel.go"
 	ours := listing(t, page, "go", "func train(")
@@ -259,7 +261,7 @@ func TestWorkerListing(t *testing.T) {
 	}
 }
 
-// TestHostAPIListings checks that the listings in host-api.md are in the examples of
+// TestHostAPIListings checks that each listing in host-api.md is part of the examples of
 // packages torch and dist, except for the listing of a bench.
 func TestHostAPIListings(t *testing.T) {
 	const page = "docs/write/host-api.md"
@@ -279,9 +281,9 @@ func TestHostAPIListings(t *testing.T) {
 	}
 }
 
-// TestParallelListing checks that the workers in tp.md are in the examples of package tp.
-// It also checks that the first worker has as many lines as the Megatron original, not
-// counting closing braces and checks of errors.
+// TestParallelListing checks that each worker shown in tp.md is part of the examples of
+// package tp. It also checks that the first worker has as many lines as the Megatron
+// original on the page, not counting closing braces and checks of errors.
 func TestParallelListing(t *testing.T) {
 	const page, source = "docs/write/tp.md", "tp/example_test.go"
 	ours := listing(t, page, "go", "func mlp(")

@@ -56,7 +56,8 @@ var (
 	goName   = regexp.MustCompile(`^\w+\.[A-Z]\w*$`)
 )
 
-// namesInTables returns the code spans in the last column of every table of a page.
+// namesInTables returns the texts in backquotes in the last column of every table of a
+// page.
 func namesInTables(page string) (names []string) {
 	for line := range strings.Lines(page) {
 		if !strings.HasPrefix(line, "|") {
@@ -70,8 +71,9 @@ func namesInTables(page string) (names []string) {
 	return names
 }
 
-// isDeclared reports whether a package declares a name such as tl.CDiv, or a type of any
-// package has a method or field such as PE.Load.
+// isDeclared reports whether name is declared: a name such as tl.CDiv by that package, and
+// a name such as PE.Load as a method or field of a type in any package. packages has the
+// exported names of each package.
 func isDeclared(packages map[string]map[string]bool, name string) bool {
 	owner, declared, _ := strings.Cut(name, ".")
 	if names, ok := packages[owner]; ok {
@@ -85,8 +87,8 @@ func isDeclared(packages map[string]map[string]bool, name string) bool {
 	return false
 }
 
-// exportedNames returns the names of the exported declarations of the package in dir, and
-// of its exported methods and fields as Type.Name.
+// exportedNames returns the names of the exported declarations of the package in dir.
+// Exported methods and fields have names of the form Type.Name.
 func exportedNames(t *testing.T, dir string) map[string]bool {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
@@ -110,6 +112,7 @@ func exportedNames(t *testing.T, dir string) map[string]bool {
 	return names
 }
 
+// addNames adds the names that decl declares, with methods and fields as Type.Name.
 func addNames(names map[string]bool, decl ast.Decl) {
 	switch d := decl.(type) {
 	case *ast.FuncDecl:
@@ -135,6 +138,7 @@ func addNames(names map[string]bool, decl ast.Decl) {
 	}
 }
 
+// addFields adds the fields of the struct type named owner, as Owner.Name.
 func addFields(names map[string]bool, owner string, fields *ast.StructType) {
 	for _, field := range fields.Fields.List {
 		for _, name := range field.Names {

@@ -13,8 +13,8 @@ import (
 )
 
 // TestTerminateGroup sends SIGTERM to kernbench and all its ranks, as a job scheduler does.
-// It checks that the exit status is that of the signal, whether kernbench or its ranks end
-// first.
+// It checks that the exit status of kernbench is that of the signal, whether kernbench or
+// its ranks end first.
 func TestTerminateGroup(t *testing.T) {
 	for _, line := range []string{"comm run all_reduce --rounds 1000000", "coll all_reduce --on shm --nranks 4 -n 1000000"} {
 		for range 5 {
@@ -45,7 +45,7 @@ func TestTerminateGroup(t *testing.T) {
 	}
 }
 
-// children returns the IDs of the processes that a process has started.
+// children returns the IDs of the processes that the process pid has started.
 func children(pid int) (list []string) {
 	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
 	for _, t := range threads {

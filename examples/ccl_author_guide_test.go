@@ -9,11 +9,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestAuthorGuide checks docs/write/ccl-author-guide.md. Its go blocks together must be the
-// program in own-allreduce; tests need not be shown. Its yaml block must be the
-// configuration in that folder. A diff block changes the program for the console blocks
-// after it. A console block must show what the program prints; a last line "..." matches
-// the rest.
+// TestAuthorGuide checks docs/write/ccl-author-guide.md. The go blocks of the page together
+// must be the program in own-allreduce; the tests of the program may be left out. The yaml
+// block must be the configuration in that folder. A diff block changes the program for the
+// console blocks after it. A console block must show what the program prints; a last line
+// "..." matches the rest of the output.
 func TestAuthorGuide(t *testing.T) {
 	const page, fence = "../../docs/write/ccl-author-guide.md", "```"
 	t.Chdir("own-allreduce")
@@ -62,7 +62,7 @@ func TestAuthorGuide(t *testing.T) {
 	}
 }
 
-// TestOwnAllReduce runs the tests of the program in own-allreduce.
+// TestOwnAllReduce runs the tests of the example own-allreduce, which is a separate module.
 func TestOwnAllReduce(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds a program")
@@ -90,7 +90,8 @@ func sources(t *testing.T) map[string]string {
 	return files
 }
 
-// removeShown removes a block of the page from the file that contains it.
+// removeShown removes block, a block of the page, from the text of the file that contains
+// it. The test fails if no file contains the block.
 func removeShown(t *testing.T, files map[string]string, block string) {
 	t.Helper()
 	for name, text := range files {
@@ -102,7 +103,8 @@ func removeShown(t *testing.T, files map[string]string, block string) {
 	t.Errorf("no file of the folder has this, or it has it fewer times than the page:\n%s", block)
 }
 
-// buildVariant builds the program with the changes of a diff.
+// buildVariant builds the program files with the changes of diff and returns the path of
+// the built program.
 func buildVariant(t *testing.T, files map[string]string, diff string) string {
 	t.Helper()
 	root, err := filepath.Abs("../..")

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestCommPage builds the two programs of docs/write/comm.md and runs them as the page
-// says. The first program starts its ranks. The second program is started once for each
-// rank.
+// TestCommPage builds the two programs shown in docs/write/comm.md and runs them as the
+// page says. The first program starts its ranks itself. The second program is started once
+// for each rank.
 func TestCommPage(t *testing.T) {
 	const page = "../docs/write/comm.md"
 	var programs []string

@@ -75,6 +75,8 @@ func write(t *testing.T, name, text string) {
 	}
 }
 
+// TestOwnBench builds the example own-bench, and checks the output of its bench and its
+// list of benches.
 func TestOwnBench(t *testing.T) {
 	read(t, "own-bench/main.go") // so that a change runs the test again
 	program := build(t, "own-bench")
@@ -106,8 +108,8 @@ func TestOwnBench(t *testing.T) {
 	}
 }
 
-// change applies a diff to a program: it replaces the lines that begin with - in the diff
-// by those that begin with +.
+// change applies a diff to the text of a program and returns the result. It replaces the
+// lines that begin with - in the diff by the lines that begin with +.
 func change(t *testing.T, program, diff string) string {
 	t.Helper()
 	var before, after strings.Builder
@@ -124,8 +126,9 @@ func change(t *testing.T, program, diff string) string {
 	return strings.Replace(program, before.String(), after.String(), 1)
 }
 
-// buildProgram builds a program outside of the repository, with the requirements of the
-// example in the folder like.
+// buildProgram builds a program from its source text, outside of the repository, and
+// returns its path. like is the folder of an example; the program has the requirements of
+// that example.
 func buildProgram(t *testing.T, program, like string) string {
 	t.Helper()
 	root, err := filepath.Abs("..")
@@ -139,7 +142,8 @@ func buildProgram(t *testing.T, program, like string) string {
 	return build(t, dir)
 }
 
-// goRun runs a program and returns what `go run` would print, including the exit status.
+// goRun runs a built program and returns what `go run` would print for it, including the
+// line with the exit status.
 func goRun(t *testing.T, program string, args []string) string {
 	t.Helper()
 	out, status := run(t, program, args...)

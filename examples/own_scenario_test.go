@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestOwnScenario runs the scenario of own-scenario, whose program registers the kernel,
-// the inputs and the golden values: in processes, in goroutines and on the simulated
-// machine.
+// TestOwnScenario runs the scenario of the example own-scenario, in processes, in
+// goroutines and on the simulated machine. The program of the example registers the kernel,
+// the inputs and the golden values.
 func TestOwnScenario(t *testing.T) {
 	read(t, "own-scenario/main.go") // so that a change runs the test again
 	read(t, "own-scenario/halo.yaml")

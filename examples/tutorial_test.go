@@ -12,11 +12,12 @@ import (
 )
 
 // TestTutorial follows docs/use/tutorial.md in a new folder. A go or yaml block is the
-// content of the file that the text named last. A diff block changes lines of one file,
-// until the text says to take the change back. A console block has commands with what they
-// print, standard error and the exit status of `go run` included; "..." matches any text.
-// At the end the files must be those of examples/tutorial. The page's pictures must be
-// those that the commands have drawn.
+// content of the file that the text before it named last. A diff block changes lines of one
+// file, until the text says to take the change back. A console block has commands with the
+// output of each command, including standard error and the exit status of `go run`; "..."
+// matches any text. At the end the files in the folder must equal those of
+// examples/tutorial. The pictures of the page must equal those that the commands have
+// drawn.
 func TestTutorial(t *testing.T) {
 	const fence = "```"
 	root, err := filepath.Abs("..")
@@ -99,8 +100,8 @@ var (
 	takeBack = regexp.MustCompile(`ake\s+the\s+change\s+back`)
 )
 
-// readProse records the last file that the text names, and restores a changed file if the
-// text says so.
+// readProse records the last file that the text between two blocks names. It restores a
+// file that a diff has changed if the text says so.
 func (r *tutorial) readProse(text string) {
 	r.t.Helper()
 	if takeBack.MatchString(text) {
@@ -115,7 +116,8 @@ func (r *tutorial) readProse(text string) {
 	}
 }
 
-// change applies a diff to the file that has its first line.
+// change applies a diff to the file in the current folder that contains the first line of
+// the diff.
 func (r *tutorial) change(diff string) {
 	r.t.Helper()
 	line, _, _ := strings.Cut(strings.TrimPrefix(diff, "-"), "\n")
@@ -129,8 +131,9 @@ func (r *tutorial) change(diff string) {
 	r.t.Fatalf("%s: no file has the line %q", r.page, line)
 }
 
-// runBlock runs the commands of a console block and compares their output. It returns the
-// block, with the current output where it differs.
+// runBlock runs the commands of a console block and checks that the block shows their
+// output. It returns the block, with the actual output in place of output that does not
+// match.
 func (r *tutorial) runBlock(block string) string {
 	r.t.Helper()
 	var updated strings.Builder
@@ -166,7 +169,8 @@ func (r *tutorial) run(command string) string {
 	return goRun(r.t, "sh", []string{"-c", r.program() + " " + args}) // the shell handles quotes
 }
 
-// program builds the current Go files, unless they are built already, and returns the path.
+// program builds the Go files in the current folder, unless the same files have been built
+// before, and returns the path of the built program.
 func (r *tutorial) program() string {
 	r.t.Helper()
 	var sources strings.Builder

@@ -18,10 +18,9 @@ const damageAdvice = "the file is damaged: copy it again, or record the run agai
 // recordsPerCtx is the number of records that are read between two checks of the context.
 const recordsPerCtx = 1 << 12
 
-// coder writes a log, if out is set, or reads one; the comments below call both coding.
-// Writing and reading use the same walk over the fields (walk.go), so that they cannot
-// diverge. They also share the checks: Encode does not write what Decode would reject. A
-// coder keeps its first error.
+// coder writes a log, if out is set, or reads one. Writing and reading use the same walk
+// over the fields (walk.go), so that they cannot diverge. They also share the checks:
+// Encode does not write what Decode would reject. A coder keeps its first error.
 type coder struct {
 	out io.Writer
 	buf []byte
@@ -32,8 +31,8 @@ type coder struct {
 	off int
 	end int // end of the data to read; the checksum follows
 
-	part  string // the table that is being coded, for errors
-	index int    // number of its current element, from 1; 0 for none
+	part  string // the table that is being written or read, for errors
+	index int    // number of the current element of the table, from 1; 0 for none
 	err   error
 
 	// The current record.
@@ -49,7 +48,8 @@ type coder struct {
 
 func (c *coder) reading() bool { return c.out == nil }
 
-// fail records an error, unless there is one, and ends the input.
+// fail keeps an error as the error of the coder, unless the coder already has one. It then
+// skips the rest of the input.
 func (c *coder) fail(format string, args ...any) {
 	if c.err != nil {
 		return
@@ -80,7 +80,7 @@ func (c *coder) write(b []byte) {
 	_, c.err = c.out.Write(b)
 }
 
-// begin starts a record.
+// begin starts a record. When it reads, it reads the mask of the fields that are not 0.
 func (c *coder) begin() {
 	c.field = 0
 	if c.reading() {
@@ -90,7 +90,8 @@ func (c *coder) begin() {
 	c.vals = c.vals[:0]
 }
 
-// number codes a field, whose value must be between lo and hi.
+// number writes or reads *v, the next field of a record, whose value must be between lo and
+// hi. name is the name of the field in errors.
 func number[T ~int8 | ~int32 | ~int64 | ~uint8](c *coder, name string, v *T, lo, hi int64) {
 	x := int64(*v)
 	if c.reading() {
@@ -110,24 +111,28 @@ func number[T ~int8 | ~int32 | ~int64 | ~uint8](c *coder, name string, v *T, lo,
 	*v = T(x)
 }
 
-// any64 codes a field that may have any value.
+// any64 writes or reads *v, the next field of a record, which may have any value.
 func any64[T ~int64](c *coder, v *T) { number(c, "", v, math.MinInt64, math.MaxInt64) }
 
-// relative codes a field as the difference from another value.
+// relative writes or reads *v, the next field of a record, as the difference between *v and
+// the value of from.
 func relative[T ~int64](c *coder, v *T, from T) {
 	d := *v - from
 	any64(c, &d)
 	*v = from + d
 }
 
-// float codes a field as its bits with the bytes reversed.
+// float writes or reads *v, the next field of a record, as its bits with the bytes
+// reversed.
 func float(c *coder, v *float64) {
 	x := int64(bits.ReverseBytes64(math.Float64bits(*v)))
 	any64(c, &x)
 	*v = math.Float64frombits(bits.ReverseBytes64(uint64(x)))
 }
 
-// length codes the number of elements of a list. Each element takes at least a byte.
+// length writes or reads the number of elements of a list as the next field of a record,
+// and returns the number. When it reads, it refuses a number above the number of bytes
+// left, because each element takes at least a byte.
 func length[T any](c *coder, name string, list []T) int {
 	n := int64(len(list))
 	most := int64(math.MaxInt64)
@@ -138,7 +143,7 @@ func length[T any](c *coder, name string, list []T) int {
 	return int(n)
 }
 
-// finish ends the fields of a record. The elements of its lists follow.
+// finish ends the fields of a record. The elements of the lists of the record follow.
 func (c *coder) finish() {
 	if c.reading() {
 		if c.mask>>c.field != 0 {
@@ -163,7 +168,7 @@ func (c *coder) finish() {
 	}
 }
 
-// elements codes the n elements of a list.
+// elements writes or reads the n elements of a list. walk writes or reads one element.
 func elements[T any](c *coder, list *[]T, n int, walk func(*coder, *T)) {
 	if !c.reading() {
 		for i := range *list {
@@ -185,7 +190,9 @@ func elements[T any](c *coder, list *[]T, n int, walk func(*coder, *T)) {
 	}
 }
 
-// table codes a list of the log with its length, and counts the elements for errors.
+// table writes or reads a table of the log: the number of elements of list, then each
+// element with walk. It counts the elements for errors. part is the name of the table in
+// errors.
 func table[T any](c *coder, part string, list *[]T, walk func(*coder, *T)) {
 	c.part, c.index = part, 0
 	n := c.count(len(*list))
@@ -198,7 +205,9 @@ func table[T any](c *coder, part string, list *[]T, walk func(*coder, *T)) {
 	})
 }
 
-// count codes the number of elements of a list. Each element takes at least a byte.
+// count writes n, the number of elements of a list, or reads such a number. It returns the
+// number. When it reads, it refuses a number above the number of bytes left, because each
+// element takes at least a byte.
 func (c *coder) count(n int) int {
 	if !c.reading() {
 		c.buf = binary.AppendUvarint(c.buf, uint64(n))
@@ -214,13 +223,14 @@ func (c *coder) count(n int) int {
 	return int(u)
 }
 
-// blob codes a length and bytes. Bytes that are read are a slice of the input, not a copy.
+// blob writes or reads the length of *b and its bytes. Bytes that are read are a slice of
+// the input, not a copy.
 func (c *coder) blob(b *[]byte) {
 	n := c.count(len(*b))
 	c.raw(b, n)
 }
 
-// raw codes n bytes.
+// raw writes or reads the n bytes of *b.
 func (c *coder) raw(b *[]byte, n int) {
 	if !c.reading() {
 		if n < flushBytes {
@@ -242,6 +252,7 @@ func (c *coder) raw(b *[]byte, n int) {
 	c.off += n
 }
 
+// text writes or reads a string: its length and its bytes.
 func (c *coder) text(s *string) {
 	b := []byte(*s)
 	c.blob(&b)

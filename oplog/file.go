@@ -76,9 +76,9 @@ func Encode(w io.Writer, h Header, l *Log) error {
 	return nil
 }
 
-// Decode reads a log from a file until ctx ends. The memory that it needs grows with the
-// size of the file, never with the counts that the file claims. The data of all host
-// writes share one buffer.
+// Decode reads a log from a file. It stops with an error when ctx ends. The memory that it
+// needs grows with the size of the file, never with the counts that the file claims. The
+// data of all host writes share one buffer.
 func Decode(ctx context.Context, r io.Reader) (Header, *Log, error) {
 	file, err := io.ReadAll(r)
 	if err != nil {
@@ -101,7 +101,7 @@ func Decode(ctx context.Context, r io.Reader) (Header, *Log, error) {
 	return h, l, nil
 }
 
-// header reads everything that precedes the tables of the log.
+// header reads everything that precedes the tables of the log, and returns the Header.
 func (c *coder) header() (h Header) {
 	c.part = "header"
 	if !bytes.HasPrefix(c.in[:c.end], []byte(magic)) {
@@ -132,7 +132,7 @@ func (c *coder) header() (h Header) {
 	return h
 }
 
-// checkEnd checks that the whole file has been read, and compares the checksum.
+// checkEnd checks that the whole file has been read and that its checksum is correct.
 func (c *coder) checkEnd() {
 	c.part = "end"
 	if c.off != c.end || len(c.in)-c.end != checksumBytes {
@@ -149,8 +149,8 @@ const (
 	maxPipeBytes = 1 << 30 // for input that can be read only once, and is kept in memory before it is checked
 )
 
-// Open reads a log from a file until ctx ends. For a regular file, it verifies the
-// checksum before it loads the file into memory.
+// Open reads a log from the file with the given name. It stops with an error when ctx ends.
+// For a regular file, it verifies the checksum before it loads the file into memory.
 func Open(ctx context.Context, name string) (h Header, l *Log, err error) {
 	r, err := file.Open(ctx, name, maxFileBytes)
 	if err != nil {
@@ -169,7 +169,8 @@ func Open(ctx context.Context, name string) (h Header, l *Log, err error) {
 	return Decode(ctx, r)
 }
 
-// verify reads a log and compares its checksum.
+// verify reads a whole file and returns an error if it is not a log or its checksum is
+// wrong.
 func verify(r io.Reader) error {
 	in := bufio.NewReaderSize(r, 1<<16)
 	start, err := in.Peek(len(magic))
@@ -196,7 +197,8 @@ func verify(r io.Reader) error {
 	}
 }
 
-// checkSum compares the checksum of a log with that of its bytes.
+// checkSum returns an error if want, the checksum in a file, differs from got, the checksum
+// of the bytes of the file.
 func checkSum(want, got uint32) error {
 	if got != want {
 		return fmt.Errorf("the checksum is %#08x, that of the bytes before it %#08x; %s", want, got, damageAdvice)

@@ -196,7 +196,8 @@ func TestLargeData(t *testing.T) {
 	}
 }
 
-// TestDamage checks that every file that is truncated or has a flipped bit is an error.
+// TestDamage checks that Decode returns an error for every truncated file and for every
+// file with a flipped bit.
 func TestDamage(t *testing.T) {
 	file := encode(t, Header{}, func() *Log { _, l := sample(); return l }())
 	for n := range file {
@@ -212,7 +213,8 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// seal adds a valid checksum, so that only the contents are wrong.
+// seal joins the parts of a file and appends a valid checksum, so that Decode finds only
+// mistakes in the contents.
 func seal(parts ...any) []byte {
 	var b []byte
 	for _, p := range parts {
@@ -317,6 +319,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
+// BenchmarkFile measures the time of writing and of reading a log, and its size in a file.
 func BenchmarkFile(b *testing.B) {
 	_, one := sample()
 	l := &Log{PEs: one.PEs, Launches: one.Launches, Lines: one.Lines}

@@ -51,8 +51,8 @@ const (
 	NumKinds
 )
 
-// IsComposite reports whether operations of a kind are composites: commands from memory to
-// memory.
+// IsComposite reports whether operations of kind k are composites: commands that read
+// operands from memory and write the result to memory.
 func (k Kind) IsComposite() bool { return k == Gemm || k == Stream || k == ReducePeers }
 
 // Order returns a Barrier that orders only two launches: launch number `then`, which has
@@ -196,10 +196,12 @@ func (l *Log) Add(op Op) ID {
 	return op.ID
 }
 
-// Op returns the operation with an ID. The caller may change it until it has ended.
+// Op returns the operation with an ID. The caller may change the operation until it has
+// ended.
 func (l *Log) Op(id ID) *Op { return &l.Ops[id-1] }
 
-// Effect records that an operation reads or writes memory now.
+// Effect records that the operation with an ID reads or writes memory at this point in the
+// order of effects.
 func (l *Log) Effect(id ID, p Phase) { l.Effects = append(l.Effects, Effect{id, p}) }
 
 // Reset removes all operations and launches. Numbering starts again.
@@ -213,8 +215,8 @@ func (l *Log) NamePE(pe int, name string) {
 	l.PEs[pe] = name
 }
 
-// Line returns the index of a source line or of the name of a task in Lines, and adds it
-// if necessary.
+// Line returns the index in Lines of a text, which is a source line or the name of a task.
+// It adds the text to Lines if necessary.
 func (l *Log) Line(at string) int32 {
 	if l.lines == nil {
 		l.lines = make(map[string]int32)

@@ -6,7 +6,8 @@ import (
 	"github.com/kernbench/kernbench/numeric"
 )
 
-// log codes the tables of a log.
+// log writes or reads the tables of a log, and checks that no operation refers to an
+// operation after the last.
 func (c *coder) log(l *Log) {
 	table(c, "PE", &l.PEs, (*coder).text)
 	table(c, "line", &l.Lines, (*coder).text)
@@ -21,6 +22,7 @@ func (c *coder) log(l *Log) {
 	table(c, "effect", &l.Effects, func(c *coder, e *Effect) { c.effect(e, last) })
 }
 
+// launch writes or reads a launch.
 func (c *coder) launch(l *Launch) {
 	c.text(&l.Name)
 	n := c.count(len(l.PEs))
@@ -31,7 +33,8 @@ func (c *coder) launch(l *Launch) {
 	})
 }
 
-// effect codes an effect. Its operation is relative to that of the previous effect.
+// effect writes or reads an effect. The ID of its operation is relative to that of the
+// previous effect, and must be at most last.
 func (c *coder) effect(e *Effect, last ID) {
 	c.begin()
 	relative(c, &e.Op, c.lastEffect)
@@ -43,6 +46,7 @@ func (c *coder) effect(e *Effect, last ID) {
 	c.lastEffect = e.Op
 }
 
+// op writes or reads an operation.
 func (c *coder) op(op *Op) {
 	if c.reading() {
 		op.ID = ID(c.index)
@@ -83,6 +87,7 @@ func (c *coder) op(op *Op) {
 	c.raw(&op.Data, data)
 }
 
+// step writes or reads a step of an epilogue.
 func (c *coder) step(s *Step) {
 	c.begin()
 	c.math(&s.Math)
@@ -91,6 +96,7 @@ func (c *coder) step(s *Step) {
 	elements(c, &s.Args, n, (*coder).operand)
 }
 
+// operand writes or reads an operand.
 func (c *coder) operand(o *Operand) {
 	c.begin()
 	c.refer(&o.From)
@@ -102,7 +108,8 @@ func (c *coder) operand(o *Operand) {
 	elements(c, &o.Mem, mem, (*coder).access)
 }
 
-// refer codes the ID of an operation, which may be 0 for none.
+// refer writes or reads *id, the ID of an operation that another operation refers to, or 0
+// for none. It keeps the largest such ID for the check in log.
 func (c *coder) refer(id *ID) {
 	number(c, "an operation it refers to", id, 0, math.MaxInt64)
 	if *id > c.maxRef {
@@ -110,6 +117,7 @@ func (c *coder) refer(id *ID) {
 	}
 }
 
+// access writes or reads an access to memory.
 func (c *coder) access(a *Access) {
 	c.begin()
 	number(c, "the kind of memory of an access", &a.Space.Kind, int64(HBM), int64(TCM))
@@ -123,6 +131,7 @@ func (c *coder) access(a *Access) {
 	c.finish()
 }
 
+// shape writes or reads a shape.
 func (c *coder) shape(s *Shape) {
 	number(c, "the rank of a shape", &s.Rank, 0, MaxRank)
 	for i := range s.Dim {
@@ -134,10 +143,12 @@ func (c *coder) shape(s *Shape) {
 	}
 }
 
+// math writes or reads an elementwise operation.
 func (c *coder) math(op *numeric.Op) {
 	number(c, "its operation", op, 0, int64(numeric.BitXor))
 }
 
+// dtype writes or reads a dtype.
 func (c *coder) dtype(d *numeric.DType) {
 	number(c, "a dtype", d, 0, int64(numeric.U64))
 }

@@ -39,8 +39,8 @@ func (t *Time) UnmarshalJSON(text []byte) (err error) {
 	return err
 }
 
-// AppendIn appends the time as an exact decimal number of units. The unit must be a power
-// of ten of femtoseconds.
+// AppendIn appends the time to b as an exact decimal number of units. The unit must be a
+// power of ten of femtoseconds.
 func (t Time) AppendIn(b []byte, unit Time) []byte {
 	u, scale := uint64(t), uint64(unit)
 	if t < 0 {
@@ -81,9 +81,9 @@ func ParseTime(text string, unit Time) (Time, error) {
 	return Time(fs), nil
 }
 
-// MulDiv computes a·b/c with a 128-bit intermediate and rounds to nearest, so that the
-// serialization time of any message on any link is exact to the femtosecond. It saturates
-// at Never and does not wrap.
+// MulDiv returns a·b/c femtoseconds, rounded to nearest. The product has 128 bits, so that
+// the serialization time of any message on any link is exact to the femtosecond. A result
+// above Never becomes Never.
 func MulDiv(a, b, c uint64) Time {
 	hi, lo := bits.Mul64(a, b)
 	lo, carry := bits.Add64(lo, c/2, 0)

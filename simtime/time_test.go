@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestTimeRoundTrip checks that formatted times are parsed back to the femtosecond.
+// TestTimeRoundTrip checks that a time that is formatted and parsed again is the same to
+// the femtosecond.
 func TestTimeRoundTrip(t *testing.T) {
 	for _, tt := range []struct {
 		time Time

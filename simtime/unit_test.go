@@ -53,8 +53,8 @@ func TestRounded(t *testing.T) {
 	}
 }
 
-// TestRoundedIsClose checks that Rounded returns at most four digits and is within 0.05 %
-// of the time. A time of at most four digits must not change.
+// TestRoundedIsClose checks that Rounded returns at most four digits and a number within
+// 0.05 % of the time. A time of at most four digits must not change.
 func TestRoundedIsClose(t *testing.T) {
 	digits := func(n Time) int { return len(strings.TrimRight(fmt.Sprint(int64(n)), "0")) }
 	rapid.Check(t, func(t *rapid.T) {

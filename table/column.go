@@ -44,8 +44,9 @@ func (c Column) check() error {
 // memberOf matches prefixes of column names that name a part of a file.
 var memberOf = regexp.MustCompile(`^((params|metrics|row|point)\.)+`)
 
-// Words returns the name of the column in words, without its unit. For a key such as
-// "system.sips.link.bandwidth" it uses the last two parts: "link bandwidth".
+// Words returns the name of the column in words, without its unit: "latency" for
+// latency_ns. For a key such as "system.sips.link.bandwidth" it uses the last two parts:
+// "link bandwidth".
 func (c Column) Words() string {
 	if c.Label != "" {
 		return c.Label
@@ -95,13 +96,14 @@ var scales = map[string][]Unit{
 	"data": {"TiB", "GiB", "MiB", "KiB", "B"},
 }
 
-// Same reports whether two units are equal or measure the same quantity, so that their
-// numbers can be on one axis.
+// Same reports whether u and v are equal or measure the same quantity, so that numbers of
+// both units can be on one axis.
 func (u Unit) Same(v Unit) bool {
 	return u == v || units[u].quantity != "" && units[u].quantity == units[v].quantity
 }
 
-// To returns the factor that converts numbers of unit u to unit v of the same quantity.
+// To returns the factor that converts numbers of unit u to unit v, which must measure the
+// same quantity.
 func (u Unit) To(v Unit) float64 {
 	if u == v {
 		return 1
@@ -109,8 +111,8 @@ func (u Unit) To(v Unit) float64 {
 	return units[u].size / units[v].size
 }
 
-// Suit returns the unit of the same quantity in which a number of unit u reads best: the
-// largest unit in which the number is at least 1.
+// Suit returns the unit in which the number v of unit u reads best: the largest unit of the
+// same quantity in which the number is at least 1.
 func (u Unit) Suit(v float64) Unit {
 	scale := scales[units[u].quantity]
 	for _, unit := range scale {
@@ -124,12 +126,12 @@ func (u Unit) Suit(v float64) Unit {
 	return scale[len(scale)-1]
 }
 
-// Scales reports whether Format converts numbers of the unit to the unit that suits them.
-// It does so for times and sizes of data.
+// Scales reports whether Format converts numbers of unit u to the unit of Suit. This is so
+// for times and sizes of data.
 func (u Unit) Scales() bool { return scales[units[u].quantity] != nil }
 
-// Format returns a number with its unit, to four digits: "1.5 µs". Times and sizes of data
-// are converted to the unit that suits them.
+// Format returns the number v with its unit, rounded to four digits: "1.5 µs". It first
+// converts times and sizes of data to the unit of Suit.
 func (u Unit) Format(v float64) string {
 	best := u.Suit(v)
 	text := strconv.FormatFloat(v*u.To(best), 'g', 4, 64)
@@ -144,7 +146,8 @@ func (u Unit) Format(v float64) string {
 
 var quantityText = regexp.MustCompile(`^([-+]?[0-9.]+(?:e[-+]?[0-9]+)?) ?([A-Za-zµ%][A-Za-zµ/]*)$`)
 
-// parseQuantity parses a text such as "64 GB/s" or "4KiB".
+// parseQuantity parses a text such as "64 GB/s" or "4KiB" into a number and a unit. ok is
+// false if the text has another form or the unit is not known.
 func parseQuantity(text string) (x float64, u Unit, ok bool) {
 	m := quantityText.FindStringSubmatch(text)
 	if m == nil {

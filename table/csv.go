@@ -45,7 +45,7 @@ func (t *Table) WriteCSV(w io.Writer) error {
 }
 
 // WriteCSVRows writes the rows of the table as [Table.WriteCSV] does, without the header
-// and the lines before it. A program can so append rows to a file as soon as they are
+// and the lines before it. With it, a program can append rows to a file as soon as they are
 // ready.
 func (t *Table) WriteCSVRows(w io.Writer) error {
 	var b bytes.Buffer
@@ -56,8 +56,9 @@ func (t *Table) WriteCSVRows(w io.Writer) error {
 	return err
 }
 
-// writeRecord writes a line of cells. It quotes cells if the line would be read differently
-// otherwise: an empty line would be skipped, and a line that begins with # is a comment.
+// writeRecord writes a line of cells to b. It quotes cells where the unquoted line would be
+// read differently: an empty line would be skipped, and a line that begins with # is a
+// comment.
 func writeRecord(b *bytes.Buffer, cells []string) {
 	for i, cell := range cells {
 		if i > 0 {
@@ -121,8 +122,8 @@ func ReadCSV(in io.Reader) (*Table, error) {
 	return t, nil
 }
 
-// readAnnotations reads the comments before the header. It returns the cells of those that
-// describe the columns, by word.
+// readAnnotations reads the comments before the header of a CSV file. It returns the cells
+// of the comments that describe the columns, by the word that begins the comment.
 func readAnnotations(r *bufio.Reader) (map[string][]string, error) {
 	annotated := map[string][]string{}
 	for {

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// TellApart returns columns whose cells distinguish all rows within each group. It returns
-// a single column if one is sufficient. Otherwise it adds columns until they are
-// sufficient, those with the fewest values first. It returns nil if all given columns
-// together do not distinguish the rows.
+// TellApart chooses from the given columns those whose cells distinguish all rows within
+// each group. It returns a single column if one is sufficient. Otherwise it adds columns
+// until they are sufficient, starting with the columns that have the fewest different
+// values. It returns nil if all given columns together do not distinguish the rows.
 func (t *Table) TellApart(groups [][]int, columns []int) []int {
 	type choice struct{ column, values int }
 	var choices []choice
@@ -33,8 +33,8 @@ func (t *Table) TellApart(groups [][]int, columns []int) []int {
 	return nil
 }
 
-// Clashes returns the groups of two or more rows with the same key, in the order of their
-// first rows.
+// Clashes groups the given rows by key. It returns the groups of two or more rows, in the
+// order of their first rows.
 func Clashes[K comparable](rows []int, key func(row int) K) (groups [][]int) {
 	index := map[K]int{}
 	for _, row := range rows {
@@ -49,7 +49,8 @@ func Clashes[K comparable](rows []int, key func(row int) K) (groups [][]int) {
 	return slices.DeleteFunc(groups, func(group []int) bool { return len(group) == 1 })
 }
 
-// distinguish reports whether all rows within each group differ in the columns.
+// distinguish reports whether any two rows of the same group differ in at least one of the
+// columns.
 func (t *Table) distinguish(groups [][]int, columns []int) bool {
 	rows := 0
 	for _, group := range groups {
@@ -58,8 +59,8 @@ func (t *Table) distinguish(groups [][]int, columns []int) bool {
 	return t.Distinct(columns, groups...) == rows
 }
 
-// Distinct counts the different combinations of cells in the columns, within each group,
-// and returns the sum over the groups.
+// Distinct counts the different combinations of cells that the rows of each group have in
+// the columns, and returns the sum over the groups.
 func (t *Table) Distinct(columns []int, groups ...[]int) (n int) {
 	for _, group := range groups {
 		seen := map[string]bool{}
@@ -71,8 +72,8 @@ func (t *Table) Distinct(columns []int, groups ...[]int) (n int) {
 	return n
 }
 
-// Key returns the cells of a row in the columns as one text. Different cells give different
-// texts.
+// Key joins the cells of a row in the given columns to one text. Rows with different cells
+// have different texts.
 func (t *Table) Key(row int, columns []int) string {
 	var b strings.Builder
 	for _, c := range columns {

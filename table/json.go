@@ -38,9 +38,10 @@ func (t *Table) Record(row int) Record {
 	return lists.Make(len(t.Columns), func(i int) Member { return Member{t.Columns[i].Name, t.Rows[row][i]} })
 }
 
-// FromRecords returns a table with a row for each object. Its columns are the given ones,
-// then other members of the objects in the order of their first occurrence. Members of an
-// object within an object are columns, with both names joined by a dot. Lists are left out.
+// FromRecords returns a table with a row for each object. Its columns are the given
+// columns, then other members of the objects in the order of their first occurrence. For an
+// object within an object, each member is a column whose name is both names joined by a
+// dot. Lists are left out.
 func FromRecords(columns []Column, records []Record) *Table {
 	t := &Table{Columns: append([]Column(nil), columns...)}
 	index := map[string]int{}
@@ -68,7 +69,8 @@ func FromRecords(columns []Column, records []Record) *Table {
 	return t
 }
 
-// ReadSchema reads the schema of an object. The schema is empty if the object has none.
+// ReadSchema returns the schema in the member "schema" of an object. The schema is empty if
+// the object has no such member.
 func ReadSchema(o Record) (Schema, error) {
 	s := Schema{}
 	tables, _ := o.Get("schema").(Record)
@@ -86,8 +88,9 @@ func ReadSchema(o Record) (Schema, error) {
 	return s, nil
 }
 
-// ReadJSON reads the tables in the output of a command with --format json: first the rows,
-// with the name "", then the other tables of the schema.
+// ReadJSON returns the tables in o, the output of a command with --format json. The first
+// table is that of the member "rows" and has the name "". The other tables of the schema
+// follow.
 func ReadJSON(o Record, schema Schema) ([]Named, error) {
 	var tables []Named
 	for _, m := range o {
@@ -139,7 +142,7 @@ type Member struct {
 // Record is a JSON object with its members in order.
 type Record []Member
 
-// Get returns the value of a member, or nil if there is none.
+// Get returns the value of the member with a name, or nil if there is no such member.
 func (r Record) Get(name string) any {
 	for _, m := range r {
 		if m.Name == name {
@@ -149,8 +152,8 @@ func (r Record) Get(name string) any {
 	return nil
 }
 
-// Flat returns the cells of an object. Cells of objects within the object have names that
-// are joined by a dot. Lists are left out.
+// Flat returns the members of an object that are cells. A cell of an object within the
+// object has both names joined by a dot. Lists are left out.
 func (r Record) Flat() Record {
 	cells := Record{}
 	for _, m := range r {
@@ -201,7 +204,8 @@ func (r *Record) UnmarshalJSON(text []byte) (err error) {
 	return err
 }
 
-// Decode reads one JSON object, after which r must end. Numbers keep their text.
+// Decode reads one JSON object from r and returns an error if anything follows it. Numbers
+// keep their text.
 func Decode(r io.Reader) (Record, error) {
 	d := file.NewDecoder(r)
 	d.UseNumber()
@@ -222,8 +226,8 @@ func Decode(r io.Reader) (Record, error) {
 // maxDepth is the largest depth of nested values. Results are much less deep.
 const maxDepth = 100
 
-// decodeValue reads a value in which values may be nested up to depth. It reads the names
-// and values of an object like the elements of a list.
+// decodeValue reads a JSON value. Values may be nested depth deep. It first reads the names
+// and values of an object as one list, like the elements of a list.
 func decodeValue(d *json.Decoder, depth int) (any, error) {
 	if depth == 0 {
 		return nil, fmt.Errorf("values within values, more than %d deep", maxDepth)
@@ -252,7 +256,7 @@ func decodeValue(d *json.Decoder, depth int) (any, error) {
 	return Record(lists.Make(len(list)/2, func(i int) Member { return Member{list[2*i].(string), list[2*i+1]} })), nil
 }
 
-// explainError returns an error that explains an error of a JSON decoder.
+// explainError returns an error that says in plain words why a JSON decoder returned err.
 func explainError(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return errors.New("the JSON ends in the middle: the file was cut off")

@@ -57,8 +57,8 @@ func ColumnsOf(row any) []Column {
 	return lists.Make(len(fields), func(i int) Column { return fields[i].Column })
 }
 
-// Cells returns the cells of a row, in the order of [ColumnsOf]. It returns an error with
-// the column if a value cannot be a cell, such as a number that is not finite.
+// Cells returns the cells of a row, in the order of [ColumnsOf]. If a value cannot be a
+// cell, such as a number that is not finite, it returns an error that names the column.
 func Cells(row any) ([]any, error) {
 	v := reflect.ValueOf(row)
 	var cells []any
@@ -72,7 +72,8 @@ func Cells(row any) ([]any, error) {
 	return cells, nil
 }
 
-// From returns a table with the given rows.
+// From returns a table with the given rows. The columns are those of [ColumnsOf] for the
+// type of the rows.
 func From[R any](rows []R) (*Table, error) {
 	var zero R
 	t := &Table{Columns: ColumnsOf(zero)}
@@ -116,8 +117,8 @@ func cellOf(v reflect.Value) (any, error) {
 	return nil, fmt.Errorf("a %v is no cell: use a string, a number, a bool or a time", v.Type())
 }
 
-// Float converts a number to a cell, with the fewest digits that identify it. It returns an
-// error if the number is not finite.
+// Float converts x to a cell, with the fewest digits that identify x. It returns an error
+// if x is not finite.
 func Float(x float64) (any, error) {
 	if math.IsNaN(x) || math.IsInf(x, 0) {
 		return nil, fmt.Errorf("%v is no number that a table can hold", x)

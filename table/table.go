@@ -90,13 +90,14 @@ func (t *Table) Select(names ...string) *Table {
 	return s
 }
 
-// Where returns a table with only the rows in which the column has the text.
+// Where returns a table with only the rows whose cell in the named column has the given
+// text.
 func (t *Table) Where(column, text string) *Table {
 	i := t.Index(column)
 	return &Table{Columns: t.Columns, Rows: slices.DeleteFunc(slices.Clone(t.Rows), func(row []any) bool { return Text(row[i]) != text })}
 }
 
-// Text returns the text of a cell in CSV: numbers with all digits, and "" for nil.
+// Text returns the text that a cell has in CSV: numbers with all digits, and "" for nil.
 func Text(cell any) string {
 	switch v := cell.(type) {
 	case string:
@@ -113,7 +114,7 @@ func Text(cell any) string {
 func (t *Table) Text(row, col int) string { return Text(t.Rows[row][col]) }
 
 // Number returns a cell as a number in the unit of its column. The cell may be a text with
-// a unit, such as "64 GB/s". The result is false if the cell is not a finite number.
+// a unit, such as "64 GB/s". The bool result reports whether the cell is a finite number.
 func (t *Table) Number(row, col int) (float64, bool) {
 	text := t.Text(row, col)
 	x, err := strconv.ParseFloat(text, 64)
@@ -127,7 +128,8 @@ func (t *Table) Number(row, col int) (float64, bool) {
 	return x, !math.IsNaN(x) && !math.IsInf(x, 0)
 }
 
-// Values returns the different texts of a column, in the order of their first rows.
+// Values returns the different texts of the cells in a column, in the order of their first
+// rows.
 func (t *Table) Values(col int) []string {
 	var values []string
 	seen := map[string]bool{}
@@ -140,8 +142,8 @@ func (t *Table) Values(col int) []string {
 	return values
 }
 
-// adoptUnits sets the unit of each column that has none if all its cells are texts such as
-// "64 GB/s" of one quantity. The unit is that of the first cell.
+// adoptUnits gives a unit to each column that has none and whose cells are all texts such
+// as "64 GB/s" of one quantity. The unit is that of the first cell.
 func (t *Table) adoptUnits() {
 	for c := range t.Columns {
 		if t.Columns[c].Unit != "" {
@@ -185,7 +187,8 @@ func (t *Table) Show(row, col int) string {
 	return strconv.FormatFloat(x, 'g', 6, 64)
 }
 
-// WriteList writes a table with a row of cells for each element of a list.
+// WriteList writes a table as [WriteTable] does, with a row for each element of a list.
+// cells returns the cells of an element.
 func WriteList[E any](w io.Writer, header []string, list []E, cells func(E) []string) error {
 	return WriteTable(w, header, lists.Make(len(list), func(i int) []string { return cells(list[i]) }))
 }

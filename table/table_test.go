@@ -62,7 +62,7 @@ func TestFrom(t *testing.T) {
 	}
 }
 
-// TestFloat checks that a number is written in the format of encoding/json.
+// TestFloat checks that Float writes a number as encoding/json does.
 func TestFloat(t *testing.T) {
 	for x, want := range map[float64]json.Number{0: "0", 2: "2", 1.0 / 3: "0.3333333333333333", 1e-7: "1e-7", 1e20: "100000000000000000000", 1e21: "1e+21"} {
 		if got, err := Float(x); got != want || err != nil {
@@ -71,6 +71,7 @@ func TestFloat(t *testing.T) {
 	}
 }
 
+// TestCellsRefuse checks the errors of Cells for values that cannot be cells.
 func TestCellsRefuse(t *testing.T) {
 	for _, tt := range []struct {
 		row  any
@@ -207,6 +208,7 @@ func TestShow(t *testing.T) {
 	}
 }
 
+// TestWords checks the name of a column in words, without and with its unit.
 func TestWords(t *testing.T) {
 	for _, tt := range []struct {
 		column       Column
@@ -232,7 +234,7 @@ func TestWords(t *testing.T) {
 }
 
 // TestQuantities checks that cells with a unit are converted to the unit of their column.
-// If the file does not give the unit, it is that of the first cell.
+// If the file does not give a unit, the unit of the column is that of its first cell.
 func TestQuantities(t *testing.T) {
 	table, err := ReadCSV(strings.NewReader("link,delay,size,mixed\n64 GB/s,100ns,4KiB,1 ns\n0.5TB/s,1.5 us,1 MiB,2 GB/s\n"))
 	if err != nil {
@@ -268,6 +270,7 @@ func TestFormat(t *testing.T) {
 	}
 }
 
+// TestReadRefuses checks the errors of ReadCSV for invalid files.
 func TestReadRefuses(t *testing.T) {
 	for _, tt := range []struct{ csv, want string }{
 		{"", "no line with the names of columns: the file is empty or was cut off"},
@@ -281,7 +284,8 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-// TestCSVRoundTrip checks that every table can be written as CSV and read again.
+// TestCSVRoundTrip checks that a random table that is written as CSV and read again is
+// unchanged.
 func TestCSVRoundTrip(t *testing.T) {
 	text := rapid.OneOf(rapid.StringMatching(`[a-z#",\n ]{0,4}`), rapid.Just("1.50"), rapid.Just("true"), rapid.Just("007"))
 	rapid.Check(t, func(t *rapid.T) {

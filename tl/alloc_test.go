@@ -54,7 +54,8 @@ func TestNoAllocation(t *testing.T) {
 	}
 }
 
-// BenchmarkAdd measures the time that package tl itself adds to an operation.
+// BenchmarkAdd measures the time that package tl itself takes for one Add, on a machine
+// that does nothing.
 func BenchmarkAdd(b *testing.B) {
 	pe := tl.NewPE(&recorder{silent: true}, "bench")
 	x := pe.Zeros(tl.Shape{32, 64}, tl.F16)
@@ -71,7 +72,8 @@ func inShard(p tl.Ptr, bytes int64) tl.Ptr {
 	return p
 }
 
-// BenchmarkLoad measures a masked load of a block of a shard.
+// BenchmarkLoad measures the time that package tl itself takes for a masked load of a block
+// of a shard.
 func BenchmarkLoad(b *testing.B) {
 	pe := tl.NewPE(&recorder{silent: true}, "bench")
 	shard := inShard(matrix, 1<<20)
@@ -81,8 +83,8 @@ func BenchmarkLoad(b *testing.B) {
 	}
 }
 
-// BenchmarkCaller measures how long a machine needs to find the line of an operation that
-// it has seen before.
+// BenchmarkCaller measures how long [tl.Callers.Line] takes for a line of a kernel that is
+// already in its cache.
 func BenchmarkCaller(b *testing.B) {
 	m := &deepMachine{depth: 1}
 	pe := tl.NewPE(m, "bench")

@@ -7,8 +7,9 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// TestBarrierCounts checks that every call waits for the arrivals of all calls on its
-// signal so far, in whatever order the ranks are listed.
+// TestBarrierCounts checks the signal value that each call of Barrier waits for: the
+// arrivals of this call and of all earlier calls on the same signal. The order in which the
+// ranks are listed makes no difference.
 func TestBarrierCounts(t *testing.T) {
 	r := &recorder{}
 	pe := tl.NewPE(r, "test") // rank 2 of 4

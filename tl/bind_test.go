@@ -10,6 +10,8 @@ import (
 // tensor is a stand-in for the tensor type of a launch.
 type tensor string
 
+// TestBind checks that Bind returns the tensors, and that Call passes the converted
+// arguments to the kernel.
 func TestBind(t *testing.T) {
 	var got []any
 	kernel := func(pe *tl.PE, n int, x tl.Ptr, scale float32, y tl.Ptr) {

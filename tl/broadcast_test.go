@@ -15,8 +15,9 @@ var extent = rapid.SampledFrom([]int{1, 1, 2, 3, 0})
 
 var shapes = rapid.SliceOfN(extent, 0, 4)
 
-// wantBroadcast implements numpy's rule by padding. The shorter shape gets leading ones.
-// Then the extent of each axis is the one that is not 1.
+// wantBroadcast returns the shape to which shapes a and b broadcast by the rule of numpy,
+// and reports whether they broadcast. The shorter shape gets leading ones. Then the extent
+// of each axis is the one that is not 1.
 func wantBroadcast(a, b []int) ([]int, bool) {
 	for len(a) < len(b) {
 		a = append([]int{1}, a...)
@@ -38,8 +39,8 @@ func wantBroadcast(a, b []int) ([]int, bool) {
 	return shape, true
 }
 
-// index returns the linear index in a tile of the shape from of the element that is
-// broadcast to position at of shape.
+// index returns the linear index of an element in a tile of shape from. The element is the
+// one that appears at position at when the tile is broadcast to shape.
 func index(from, shape, at []int) int {
 	i := 0
 	for axis, n := range from {
@@ -66,12 +67,14 @@ func elements(shape []int) [][]int {
 	return all
 }
 
-// numbered returns a tile with the elements start, start+1, ...
+// numbered returns a tile of the given shape with the elements start, start+1, ...
 func numbered(t *tl.PE, shape []int, start int) tl.Tile {
 	n := len(elements(shape))
 	return t.Arange(n, tl.I32).Add(start).Reshape(shape...)
 }
 
+// TestBroadcastProperty subtracts tiles of random shapes. It checks the shape and the
+// elements of the result, or the error if the shapes do not broadcast.
 func TestBroadcastProperty(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		a, b := shapes.Draw(rt, "a"), shapes.Draw(rt, "b")
@@ -100,7 +103,8 @@ func TestBroadcastProperty(t *testing.T) {
 	})
 }
 
-// TestMaskProperty loads and stores blocks that are partly outside of a matrix.
+// TestMaskProperty checks masked loads and stores of blocks that are partly outside of a
+// matrix.
 func TestMaskProperty(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		rows, cols := rapid.IntRange(1, 6).Draw(rt, "rows"), rapid.IntRange(1, 6).Draw(rt, "cols")

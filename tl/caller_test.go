@@ -14,11 +14,13 @@ func here() string {
 	return fmt.Sprintf("caller_test.go:%d", line)
 }
 
-// inlined calls Exp and is small enough to be inlined. The line found must be its own.
+// inlined calls Exp and may be inlined. Callers must find this line, not its caller's.
 func inlined(x tl.Tile) tl.Tile { return x.Exp() }
 
 const inlinedLine = "caller_test.go:18"
 
+// TestCaller checks the line of the kernel that a machine finds for operations that are
+// called directly, in chains, by helpers, as method values and in deferred calls.
 func TestCaller(t *testing.T) {
 	r := &recorder{}
 	pe := tl.NewPE(r, "test")
@@ -57,6 +59,8 @@ func TestCaller(t *testing.T) {
 	}
 }
 
+// TestCallerFromDeepMachine checks that a machine finds the line of the kernel even if its
+// method calls Line many calls deeper.
 func TestCallerFromDeepMachine(t *testing.T) {
 	m := &deepMachine{depth: 40}
 	pe := tl.NewPE(m, "test")
@@ -66,7 +70,7 @@ func TestCallerFromDeepMachine(t *testing.T) {
 	}
 }
 
-// deepMachine asks for the line many calls below Compute.
+// deepMachine is a machine that calls Line depth calls below its method Compute.
 type deepMachine struct {
 	recorder
 	depth int

@@ -82,7 +82,7 @@ func (t *PE) wait(h Handle) error {
 	return t.m.Wait(h)
 }
 
-// command fills in a composite except for its epilogue. It returns the dtype in which
+// command fills in c from cmd, except for the epilogue of c. It returns the dtype in which
 // the epilogue computes.
 func (t *PE) command(c *Composite, cmd *Command) (d DType, err error) {
 	if cmd.kind == oplog.ReducePeers {
@@ -108,7 +108,7 @@ func (t *PE) command(c *Composite, cmd *Command) (d DType, err error) {
 }
 
 // step checks a step of an epilogue and converts it to the form that the machine takes.
-// shape and d are the shape and dtype of the result.
+// shape and d are the shape and dtype of the result to which the step is applied.
 func (t *PE) step(s Step, shape oplog.Shape, d DType) (Step, error) {
 	args, err := t.arguments(s.operands)
 	if err != nil {
@@ -128,7 +128,7 @@ func (t *PE) step(s Step, shape oplog.Shape, d DType) (Step, error) {
 	return Step{Math: s.Math, Args: args}, checkDefined(s.Math, d, args)
 }
 
-// checkStream returns an error if composites cannot apply an operation to n operands.
+// checkStream returns an error if composites cannot apply op to n operands.
 func checkStream(op Op, n int) error {
 	if !op.IsElementwise() || op.IsComparison() {
 		return fmt.Errorf("%v is no operation of composites: use tl.OpAdd to tl.OpXor", op)

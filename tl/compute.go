@@ -33,10 +33,10 @@ func (t *PE) beginNew(kind oplog.Kind, s Shape, d DType) oplog.Shape {
 	return t.extents(opName(kind, 0), s, d)
 }
 
-// Dot returns the matrix product of x, [m, k], and y, [k, n], plus acc if it is given.
-// The dtype of the result and of acc is f32 for f16, bf16 and f32, f64 for f64, i32 for
-// integers of up to 32 bits, and i64 for longer integers. Products are added in ascending
-// k.
+// Dot returns the matrix product of x, of shape [m, k], and y, of shape [k, n], plus acc if
+// it is given. The dtype of the result and of acc depends on the dtype of x and y. It is
+// f32 for f16, bf16 and f32; f64 for f64; i32 for integers of up to 32 bits; and i64 for
+// longer integers. Products are added in ascending k.
 func (x Tile) Dot(y Tile, acc ...Tile) Tile {
 	t := x.pe
 	if len(acc) == 0 {
@@ -191,7 +191,7 @@ func (t *PE) must(err error) {
 	}
 }
 
-// failCompute returns the Error of the command in t.c.
+// failCompute returns an Error with the reason err for the command in t.c.
 func (t *PE) failCompute(err error) *Error {
 	operands := argsText(t.c.Args[:t.c.N])
 	if t.c.N == 0 {
@@ -200,8 +200,8 @@ func (t *PE) failCompute(err error) *Error {
 	return t.fail(opName(t.c.Kind, t.c.Math), operands, err)
 }
 
-// opName returns the name of an operation in kernels. op is 0 if kind is enough to name
-// it.
+// opName returns the name that an operation has in kernels. op is 0 for kinds that
+// determine the name by themselves.
 func opName(kind oplog.Kind, op Op) string {
 	switch {
 	case kind == oplog.Cast:

@@ -72,7 +72,7 @@ func (e *eager) tensor(d tl.DType, shape tl.Shape, values ...[]float64) []tl.Ptr
 	return ptrs
 }
 
-// values returns n elements, starting at a pointer.
+// values returns the n elements in memory that start at p.
 func (e *eager) values(p tl.Ptr, n int) []float64 {
 	values := make([]float64, n)
 	for i := range values {
@@ -134,7 +134,7 @@ func (e *eagerPE) Free(v tl.Value) error { e.tiles[v.Slot] = nil; return nil }
 
 func (e *eagerPE) Bytes(v tl.Value) ([]byte, error) { return e.data(&v), nil }
 
-// newTile stores the data of a new tile.
+// newTile stores data as the elements of the new tile v.
 func (e *eagerPE) newTile(v *tl.Value, data []byte) {
 	v.Slot = int32(len(e.tiles))
 	e.tiles = append(e.tiles, data)
@@ -209,7 +209,8 @@ func (e *eagerPE) Store(v tl.Value, to tl.Block) error {
 	return nil
 }
 
-// atPeer returns the corresponding block in a peer's part of the window.
+// atPeer returns the block with the same shape and offset as b in the part of the window
+// that a peer holds.
 func (e *eagerPE) atPeer(b tl.Block, peer int) *tl.Block {
 	parts := e.windows[b.Ptr.Window-1]
 	b.Ptr.Addr += parts[peer] - parts[e.rank]

@@ -69,7 +69,8 @@ func (e *eagerPE) Compute(v *tl.Value, c *tl.Compute) error {
 	return nil
 }
 
-// operandType returns the dtype in which an operation computes.
+// operandType returns the dtype in which op computes: the dtype of the first operand that
+// is a tile, without the condition of a Where.
 func operandType(op tl.Op, args []tl.Arg) tl.DType {
 	for i := range args {
 		if !args[i].IsScalar && !(op == tl.OpWhere && i == 0) {

@@ -50,6 +50,7 @@ type site struct {
 // skips them and returns the line of the kernel that calls them.
 const transport = "github.com/kernbench/kernbench/ccl.(*Transport)."
 
+// site returns the description of a return address, from the cache if it is there.
 func (c *Callers) site(pc uintptr) site {
 	if s, ok := c.sites[pc]; ok {
 		return s
@@ -119,15 +120,16 @@ func (e *Error) Error() string {
 	return b.String() + ": " + e.Err.Error()
 }
 
-// Unwrap returns the reason.
+// Unwrap returns Err, the reason.
 func (e *Error) Unwrap() error { return e.Err }
 
-// misuse returns the Error of an operation that has no PE.
+// misuse returns the Error of an operation on a value that belongs to no PE.
 func misuse(op, operands string, err error) *Error {
 	return &Error{Op: op, Shapes: operands, Line: new(Callers).Line(), Err: err}
 }
 
-// fail returns an Error to panic with. t is nil if the operation had only a zero Tile.
+// fail returns an Error with the reason err, with which the caller panics. t is nil if the
+// operation had only a zero Tile.
 //
 // Callers pass operands as text, and reasons that contain only text and numbers. Tiles or
 // slices of the kernel would escape to the heap in every call, even in a successful one.

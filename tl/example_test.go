@@ -13,7 +13,7 @@ func helloSend(t *tl.PE, x tl.Ptr, n int) {
 	t.Store(x, t.Recv(tl.West, tl.Shape{n}, tl.F16))
 }
 
-// A launch of helloSend runs on three PEs in a ring.
+// Example_helloSend runs helloSend on three PEs in a ring.
 func Example_helloSend() {
 	launch := newEager(3)
 	x := launch.tensor(tl.F16, tl.Shape{2}, []float64{1, 2}, []float64{3, 4}, []float64{5, 6})
@@ -37,7 +37,8 @@ func add(t *tl.PE, x, y, z tl.Ptr, n int) {
 	}
 }
 
-// A mask handles the partial block at the end of a vector.
+// Example_vectorAdd adds vectors whose length is not a multiple of the block. A mask
+// handles the partial block at the end.
 func Example_vectorAdd() {
 	launch := newEager(2)
 	x := launch.tensor(tl.F16, tl.Shape{10}, []float64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9})[0]
@@ -48,7 +49,7 @@ func Example_vectorAdd() {
 	// Output: [9 10 11 12 13 14 15 16 17 0]
 }
 
-// matmul computes c = a × b in tiles, for a of m × k and b of k × n.
+// matmul computes c = a × b in tiles, for an m × k matrix a and a k × n matrix b.
 func matmul(t *tl.PE, a, b, c tl.Ptr, m, k, n int) {
 	const bm, bk, bn = 2, 4, 2
 	cols := tl.CDiv(n, bn)
@@ -64,8 +65,8 @@ func matmul(t *tl.PE, a, b, c tl.Ptr, m, k, n int) {
 	}
 }
 
-// A kernel multiplies matrices tile by tile. Then one composite command does the same,
-// with an epilogue.
+// Example_matmul multiplies matrices tile by tile in a kernel. Then it does the same with
+// one composite command that has an epilogue.
 func Example_matmul() {
 	launch := newEager(4)
 	const m, k, n = 3, 5, 3
@@ -94,8 +95,8 @@ func Example_matmul() {
 	// [0 4 9 0 4 9 0 4 9]
 }
 
-// softmax computes the softmax of each row of x. Elements outside the row read as minus
-// infinity, so they add nothing to the sum.
+// softmax computes the softmax of each row of x. Elements of a block outside the row read
+// as minus infinity, so they add nothing to the sum.
 func softmax(t *tl.PE, x, y tl.Ptr, rows, cols int) {
 	const block = 8
 	for r := t.Rank(); r < rows; r += t.NumRanks() {
@@ -105,7 +106,8 @@ func softmax(t *tl.PE, x, y tl.Ptr, rows, cols int) {
 	}
 }
 
-// A kernel computes the softmax of rows from elementwise operations and reductions.
+// Example_softmax computes the softmax of rows in a kernel, from elementwise operations and
+// reductions.
 func Example_softmax() {
 	launch := newEager(2)
 	x := launch.tensor(tl.F32, tl.Shape{2, 4}, []float64{7, 7, 7, 7, 0, 0, -100, -100})[0]
@@ -119,7 +121,8 @@ func Example_softmax() {
 	// [0.500 0.500 0.000 0.000]
 }
 
-// A root computes the mean over ranks. It reads the windows of all ranks with one command.
+// ExampleReducePeers computes the mean over ranks at one rank, the root. The root reads the
+// windows of all ranks with one command.
 func ExampleReducePeers() {
 	launch := newEager(4)
 	x := launch.tensor(tl.F16, tl.Shape{3}, []float64{1, 2, 3}, []float64{5, 6, 7}, []float64{0, 0, 0}, []float64{2, 4, 6})

@@ -29,8 +29,8 @@ const (
 	Reaches // reads or writes at a peer
 )
 
-// Guarded returns a machine that asks a guard before it runs an operation on m. rank is
-// the rank of the kernel.
+// Guarded returns a machine that asks the guard g about each operation before it runs the
+// operation on m. rank is the rank of the kernel.
 func Guarded(m Machine, rank int, g Guard) Machine { return &guarded{m, rank, g} }
 
 type guarded struct {
@@ -39,8 +39,9 @@ type guarded struct {
 	guard Guard
 }
 
-// checkAt checks an access to a block in the part of a rank and returns the number of that
-// rank at the machine. own is the use if the rank is the kernel's own.
+// checkAt checks an access to b, a block in the part of a window that the given rank holds.
+// It returns the number that this rank has at the machine. The guard is asked for the use
+// own if the rank is the kernel's own rank, and for Reaches otherwise.
 func (g *guarded) checkAt(rank int, b *Block, own Use) (peer int, err error) {
 	if peer, err = g.guard.Peer(rank); err != nil {
 		return 0, err
@@ -87,7 +88,9 @@ func (g *guarded) Composite(op *Composite) (Handle, error) {
 	return g.Machine.Composite(op)
 }
 
-// checkOperands checks the operands that are in memory, of this PE or of a peer.
+// checkOperands asks the guard about each operand that is in memory of this PE or of a
+// peer. For an operand at a peer, it replaces the rank by the number that the rank has at
+// the machine.
 func (g *guarded) checkOperands(args []Arg) (err error) {
 	for i := range args {
 		if a := &args[i]; a.AtPeer {

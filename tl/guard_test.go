@@ -15,6 +15,7 @@ type watch struct {
 	refuse int // the number of the call to refuse, from 1; 0 for none
 }
 
+// ask records a call of the guard, and returns an error if it is the call to refuse.
 func (w *watch) ask(format string, args ...any) error {
 	w.asked = append(w.asked, fmt.Sprintf(format, args...))
 	if len(w.asked) == w.refuse {

@@ -41,8 +41,8 @@ type Machine interface {
 	// with the Handle. For AnyPort, Recv waits until a port has a message. It serves the
 	// ports in turn and returns the port.
 	Recv(port Port, v *Value, into *Block, wait bool) (Handle, Port, error)
-	// Select waits until at least one of the cases holds and returns the index of the
-	// first that does. There is at least one case.
+	// Select waits until at least one of the cases holds and returns the index of the first
+	// case that holds. There is at least one case.
 	Select(cases []Case) (int, error)
 	// Put writes a tile into the part of a window that a peer holds.
 	Put(peer int, v Value, to Block) error
@@ -51,9 +51,10 @@ type Machine interface {
 	// Notify changes a signal of a peer after everything that was put to the peer before
 	// has arrived.
 	Notify(peer, signal int, op SignalOp, value int64) error
-	// WaitSignal waits until a signal of this PE compares true with value.
+	// WaitSignal waits until the comparison of a signal of this PE with value holds.
 	WaitSignal(signal int, cmp Cmp, value int64) error
-	// TestSignal reports whether a signal of this PE compares true with value now.
+	// TestSignal reports whether the comparison of a signal of this PE with value holds
+	// now.
 	TestSignal(signal int, cmp Cmp, value int64) (bool, error)
 	// Barrier returns the state of the barrier on a signal of this rank. The state is
 	// zero whenever the signals are reset to zero.
@@ -178,7 +179,8 @@ func (c Cmp) String() string {
 	return printable.Name("Cmp", c, []string{"EQ", "NE", "GT", "GE", "LT", "LE"})
 }
 
-// Holds reports whether the comparison of a with b is true.
+// Holds reports whether the comparison is true with a on its left and b on its right, such
+// as a >= b for GE.
 func (c Cmp) Holds(a, b int64) bool {
 	switch c {
 	case EQ:
@@ -218,23 +220,24 @@ func NewPE(m Machine, kernel string) *PE {
 	return &PE{m: m, kernel: kernel, place: m.Place()}
 }
 
-// Through returns a PE for the same kernel whose operations run on another machine. wrap
-// returns that machine, which can observe or change operations before it passes them to
-// this PE's machine.
+// Through returns a PE for the same kernel whose operations run on the machine that wrap
+// returns. wrap gets the machine of this PE. Its result can observe or change each
+// operation before it passes the operation to that machine.
 func (t *PE) Through(wrap func(Machine) Machine) *PE { return NewPE(wrap(t.m), t.kernel) }
 
-// ProgramID returns the coordinate of the PE along an axis: 0 for the PE in its cube, 1
-// for the cube in its SIP, 2 for the SIP.
+// ProgramID returns a coordinate of this PE. Axis 0 gives the index of the PE in its cube,
+// axis 1 the index of the cube in its SIP, and axis 2 the index of the SIP.
 func (t *PE) ProgramID(axis int) int {
 	return t.coordinate("ProgramID", axis, [3]int{t.place.PE, t.place.Cube, t.place.SIP})
 }
 
-// NumPrograms returns the extent of the machine along an axis: the number of PEs in a
-// cube, cubes in a SIP, or SIPs.
+// NumPrograms returns an extent of the machine. Axis 0 gives the number of PEs in a cube,
+// axis 1 the number of cubes in a SIP, and axis 2 the number of SIPs.
 func (t *PE) NumPrograms(axis int) int {
 	return t.coordinate("NumPrograms", axis, [3]int{t.place.PEs, t.place.Cubes, t.place.SIPs})
 }
 
+// coordinate returns ids[axis]. It stops the kernel if there is no such axis.
 func (t *PE) coordinate(op string, axis int, ids [3]int) int {
 	if axis < 0 || axis > 2 {
 		panic(t.fail(op, "", fmt.Errorf("no axis %d: 0 is the PE, 1 the cube, 2 the SIP", axis)))

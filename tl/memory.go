@@ -15,9 +15,10 @@ type Option struct {
 }
 
 // Mask sets the number of elements of the block that exist along each axis, counted from
-// its start: none if negative, all if more than the block has. For example, Mask(n-i)
-// masks a block at element i of a vector of n elements. Elements that do not exist are
-// neither read from memory nor written to it; [Other] sets the value that they read as.
+// the start of the block. A negative number means none, and a number above the extent of
+// the block means all. For example, Mask(n-i) masks a block at element i of a vector of n
+// elements. Elements that do not exist are neither read from memory nor written to it;
+// [Other] sets the value that they read as.
 func Mask(valid ...int) Option {
 	o := Option{masks: true}
 	o.valid.Rank = int8(min(len(valid), oplog.MaxRank+1))
@@ -31,7 +32,7 @@ func Mask(valid ...int) Option {
 // Stores ignore it.
 func Other(v float64) Option { return Option{fills: true, other: v} }
 
-// Load loads a block of memory into TCM. dtype must be the pointer's.
+// Load loads a block of memory into TCM. dtype must be the dtype of the pointer.
 func (t *PE) Load(p Ptr, s Shape, dtype DType, opts ...Option) Tile {
 	var b Block
 	t.block(&b, "Load", &p, t.extents("Load", s, dtype), dtype, opts)
@@ -51,7 +52,7 @@ func (t *PE) Ref(p Ptr, s Shape, dtype DType) Tile {
 	return Tile{t, Value{Shape: b.Shape, DType: dtype, InMem: true, Ptr: &at}}
 }
 
-// Store writes a tile to memory. The tile's dtype must be the pointer's.
+// Store writes a tile to memory. The tile and the pointer must have the same dtype.
 func (t *PE) Store(p Ptr, x Tile, opts ...Option) {
 	if err := t.checkUsable(&x); err != nil {
 		panic(t.fail("Store", x.v.String(), err))
@@ -75,7 +76,8 @@ func (t *PE) Scratch(s Shape, dtype DType) Ptr {
 	return p
 }
 
-// block sets b to the memory that an operation reads or writes.
+// block sets b to the memory that operation op reads or writes. It stops the kernel if p,
+// s, d and opts do not fit together or the memory is outside of the shard of p.
 func (t *PE) block(b *Block, op string, p *Ptr, s oplog.Shape, d DType, opts []Option) {
 	err := b.set(p, s, d, opts)
 	if err == nil {
@@ -86,8 +88,8 @@ func (t *PE) block(b *Block, op string, p *Ptr, s oplog.Shape, d DType, opts []O
 	}
 }
 
-// extents converts the shape of a tile of dtype d to a value. It stops the kernel if the
-// shape or dtype is invalid.
+// extents converts s to an array, [oplog.Shape]. It stops the kernel if the shape s or the
+// dtype d of a tile is invalid.
 func (t *PE) extents(op string, s Shape, d DType) oplog.Shape {
 	e, err := extents(s)
 	if err == nil && !d.Valid() {
@@ -99,7 +101,8 @@ func (t *PE) extents(op string, s Shape, d DType) oplog.Shape {
 	return e
 }
 
-// set fills in b, a zero Block, with the pointer, the shape and the options.
+// set fills in b, a zero Block, with the pointer, the shape, the dtype and the options. It
+// returns an error if they do not fit together.
 func (b *Block) set(p *Ptr, s oplog.Shape, d DType, opts []Option) error {
 	b.Ptr, b.Shape, b.Valid, b.DType = *p, s, s, d
 	b.Ptr.view(&s)

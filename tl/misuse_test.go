@@ -23,6 +23,7 @@ func recoverError(t *testing.T, do func()) (err *tl.Error) {
 
 const upwards = "give a pointer to the lowest element and a positive stride, or load the parts one by one"
 
+// TestMisuse checks the error for each way to misuse an operation.
 func TestMisuse(t *testing.T) {
 	const at = "kernel matmul on sip1.cube5.pe3: "
 	foreign := tl.NewPE(&recorder{}, "other").Zeros(tl.Shape{64}, tl.F16)

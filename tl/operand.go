@@ -12,8 +12,9 @@ import (
 	"github.com/kernbench/kernbench/oplog"
 )
 
-// argument converts an operand to the form that the machine takes. It returns an error if
-// x is not a valid operand. refs allows Refs, which are operands of composites only.
+// argument converts the operand x to a, the form that the machine takes. It returns an
+// error if x is not a valid operand. refs allows Refs, which are operands of composites
+// only.
 func (t *PE) argument(a *Arg, x any, refs bool) error {
 	if x, ok := x.(Tile); ok {
 		*a = Arg{Value: x.v}
@@ -82,8 +83,8 @@ func checkElementwise(op Op, args []Arg) (s oplog.Shape, d DType, err error) {
 	return s, d, checkDefined(op, d, args)
 }
 
-// checkDefined returns an error if dtype d does not support an operation or a number among
-// its operands.
+// checkDefined returns an error if dtype d does not support op or cannot represent a number
+// among args.
 func checkDefined(op Op, d DType, args []Arg) error {
 	if !numeric.Supports(op, d) {
 		return fmt.Errorf("there is no %v of %v: convert with To", op, d)

@@ -38,6 +38,7 @@ func newOperands(t *tl.PE) operands {
 	}
 }
 
+// TestOperations checks the calls that each operation makes to the machine.
 func TestOperations(t *testing.T) {
 	tests := []struct {
 		name string
@@ -228,6 +229,7 @@ func TestOperations(t *testing.T) {
 	}
 }
 
+// repeated returns the texts that text returns for 0 to n-1.
 func repeated(n int, text func(i int) string) []string {
 	all := make([]string, n)
 	for i := range all {
@@ -236,6 +238,7 @@ func repeated(n int, text func(i int) string) []string {
 	return all
 }
 
+// TestPlace checks the coordinates and the rank that a kernel gets from its PE.
 func TestPlace(t *testing.T) {
 	pe := tl.NewPE(&recorder{}, "test")
 	got := []int{
@@ -282,6 +285,7 @@ func TestCDiv(t *testing.T) {
 	}
 }
 
+// TestPtr checks the pointers that the methods of Ptr return.
 func TestPtr(t *testing.T) {
 	f32 := tl.Ptr{Addr: 64, DType: tl.F32, Rank: 2, Window: 1, Stride: [4]int64{10, 1}}
 	tests := []struct {
@@ -331,8 +335,8 @@ func TestCmp(t *testing.T) {
 	}
 }
 
-// TestDim checks that Dim returns the extents of the PE's own part and does not change
-// when the pointer moves.
+// TestDim checks that Dim returns the extents of the part of a tensor that the PE holds,
+// and that they do not change when the pointer moves.
 func TestDim(t *testing.T) {
 	p := tl.Ptr{DType: tl.F32, Rank: 2, Stride: [4]int64{6, 1}, Extent: [4]int32{4, 6}}
 	for _, c := range []struct {

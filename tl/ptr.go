@@ -125,7 +125,8 @@ func (p Ptr) inner() int64 {
 	return p.Stride[p.Rank-1]
 }
 
-// view gives the pointer one stride for each axis of a tile of shape s.
+// view changes the strides of p so that p has one stride for each axis of a tile of shape
+// s.
 func (p *Ptr) view(s *oplog.Shape) {
 	next, stride, rank := p.inner(), p.Stride, int(p.Rank)
 	p.Rank = s.Rank
@@ -231,7 +232,7 @@ func (s *Shard) avoidsGaps(b *Block) bool {
 	return at == 0
 }
 
-// Beyond returns the error of a block that is not completely in the shard.
+// Beyond returns the error for a block that is partly or completely outside of the shard.
 func (s *Shard) Beyond(b *Block) error {
 	size := int64(b.DType.Size())
 	first, end := b.Span()

@@ -202,7 +202,9 @@ type Barrier struct {
 	waiting  bool  // whether a call is in progress
 }
 
-// enter begins a call by one of n ranks and adds the arrivals that the call waits for.
+// enter begins a call of the barrier by rank, one of n ranks. It adds the arrivals of the
+// other ranks in this call to b.arrivals. It returns an error if the ranks are invalid,
+// differ from the ranks of earlier calls, or a call is in progress.
 func (b *Barrier) enter(rank, n int, ranks []int) error {
 	if b.waiting {
 		return errors.New("another task of this rank waits at the barrier on this signal: order the two tasks, or give each a signal of its own")
@@ -222,9 +224,9 @@ func (b *Barrier) enter(rank, n int, ranks []int) error {
 	return nil
 }
 
-// members returns a copy of the ranks of a barrier: all n ranks if ranks is nil. It
-// returns an error if the list contains a rank twice, contains a rank that does not
-// exist, or lacks the calling rank.
+// members returns a copy of ranks, the ranks of a barrier, or all n ranks if ranks is nil.
+// It returns an error if ranks contains a rank twice, contains a rank that does not exist,
+// or lacks the calling rank.
 func members(rank, n int, ranks []int) ([]int, error) {
 	list := slices.Clone(ranks)
 	if ranks == nil {

@@ -33,7 +33,7 @@ func ReducePeers(op Op, out, x Ptr, s Shape, dtype DType, peers ...int) Command 
 	return Command{kind: oplog.ReducePeers, math: op, out: out, x: x, shape: slices.Clone(s), dtype: dtype, peers: slices.Clone(peers)}
 }
 
-// reducePeers fills in a reduction over peers except for its epilogue.
+// reducePeers fills in c, a reduction over peers, from cmd, except for the epilogue of c.
 func (t *PE) reducePeers(c *Composite, cmd *Command) error {
 	s, err := extents(cmd.shape)
 	if err != nil {
@@ -74,8 +74,9 @@ func (t *PE) reducePeers(c *Composite, cmd *Command) error {
 	return nil
 }
 
-// distinctPeers returns the ranks of a reduction: all ranks if peers is nil. It returns an
-// error for an empty list, a rank that does not exist, or a rank that is given twice.
+// distinctPeers returns the ranks that a reduction reads: peers, or all ranks if peers is
+// nil. It returns an error for an empty list, a rank that does not exist, or a rank that is
+// given twice.
 func (t *PE) distinctPeers(peers []int) ([]int, error) {
 	if peers == nil {
 		return lists.Count(0, t.place.Ranks), nil
@@ -94,8 +95,8 @@ func (t *PE) distinctPeers(peers []int) ([]int, error) {
 	return peers, nil
 }
 
-// flatten changes a contiguous block to a vector. It reports whether the block was
-// contiguous and short enough for one axis.
+// flatten changes b to a block with one axis if its elements are contiguous in memory and
+// few enough for one axis. It reports whether it changed b.
 func (b *Block) flatten() bool {
 	dense := int64(1)
 	for i := int(b.Shape.Rank) - 1; i >= 0; i-- {

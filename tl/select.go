@@ -43,19 +43,20 @@ func CanSend(port Port, s Shape, dtype DType) Case {
 	return Case{Kind: SendCase, Port: port, Bytes: v.Bytes()}
 }
 
-// CanSignal returns a case that holds when a signal of this PE compares true with v.
+// CanSignal returns a case that holds when the comparison of a signal of this PE with v
+// holds, such as "signal 0 >= 2" for CanSignal(0, GE, 2).
 func CanSignal(signal int, cmp Cmp, v int) Case {
 	return Case{Kind: SignalCase, Signal: signal, Cmp: cmp, Value: int64(v)}
 }
 
 // Select waits until at least one of the cases holds and returns the index of the first
-// that does. Select does not receive, send or change anything: a Recv, Send or WaitSignal
-// must follow. In particular, data that was put before the signal is visible after
-// WaitSignal or Test, not after Select.
+// case that holds. Select does not receive, send or change anything: a Recv, Send or
+// WaitSignal must follow. In particular, data that was put before the signal is visible
+// after WaitSignal or Test, not after Select.
 //
 // The order of the cases is their priority, so that a kernel can, for example, prefer a
-// stage that drains data to a stage that adds data. A kernel that wants to serve the
-// cases in turn rotates the list.
+// stage that drains data to a stage that adds data. A kernel that wants to serve the cases
+// in turn rotates the list.
 func (t *PE) Select(cases ...Case) int {
 	err := checkCases(cases)
 	i := 0

@@ -64,7 +64,8 @@ type Shape []int
 // within an int64 for every dtype.
 const maxElems = 1 << 48
 
-// extents converts s to a value, so that a caller's Shape literal stays on the stack.
+// extents converts s to an array, [oplog.Shape], so that a caller's Shape literal stays on
+// the stack. It returns an error for an invalid shape.
 func extents(s Shape) (oplog.Shape, error) {
 	var e oplog.Shape
 	if len(s) > oplog.MaxRank {
@@ -97,9 +98,9 @@ func axis(s oplog.Shape, i int) (int, error) {
 	return i, nil
 }
 
-// broadcast returns the shape of an elementwise operation on shapes a and b, and whether
-// they broadcast: aligned at their last axes, extents must be equal, or one of them 1 or
-// missing.
+// broadcast returns the shape of the result of an elementwise operation on shapes a and b,
+// and reports whether a and b broadcast. The shapes are aligned at their last axes. On each
+// axis, the extents must be equal, or one of them must be 1 or missing.
 func broadcast(a, b oplog.Shape) (oplog.Shape, bool) {
 	if a.Rank < b.Rank {
 		a, b = b, a
@@ -115,7 +116,7 @@ func broadcast(a, b oplog.Shape) (oplog.Shape, bool) {
 	return a, true
 }
 
-// fits reports whether dtype d can represent a number, apart from rounding of floats.
+// fits reports whether dtype d can represent x. Rounding to a float type is allowed.
 func fits(d DType, x float64) bool {
 	if d.IsFloat() {
 		return true

@@ -8,8 +8,8 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// TestValues compares the results of operations with expected values. The order of the
-// operands matters in most of them, so that exchanged operands would be found.
+// TestValues checks the results of operations. Most of the operations depend on the order
+// of their operands, so that exchanged operands would be found.
 func TestValues(t *testing.T) {
 	e := newEager(1)
 	p := e.tensor(tl.F32, tl.Shape{2, 3}, []float64{1, -2, 3, -4, 5, -6})[0]
@@ -68,8 +68,9 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// TestBetweenPEs sums a tile that depends on the rank over a ring. It passes tiles to the
-// next rank with each operation that can do so.
+// TestBetweenPEs sums a tile of each rank on all ranks of a ring: in each round, every rank
+// passes a tile to the next rank. It checks the sum for each operation that can pass a
+// tile.
 func TestBetweenPEs(t *testing.T) {
 	const ranks, n = 5, 3
 	shape := tl.Shape{n}
@@ -157,8 +158,8 @@ func TestBetweenPEs(t *testing.T) {
 	}
 }
 
-// TestReducePeers reduces the blocks of several ranks at rank 2 and compares the results.
-// The elements are f16 values whose sums depend on the order of the ranks.
+// TestReducePeers checks the results of reductions over peers at rank 2. The elements are
+// f16 values whose sums depend on the order of the ranks.
 func TestReducePeers(t *testing.T) {
 	inf := math.Inf(1)
 	parts := [][]float64{{2048, 1, -3, inf}, {1, 2048, 7, 5}, {1, 1, 2, -inf}, {-2, 3, -9, 0}}

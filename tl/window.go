@@ -33,7 +33,8 @@ func (t *PE) Get(peer int, p Ptr, s Shape, dtype DType, opts ...Option) Tile {
 	return Tile{t, t.v}
 }
 
-// window sets b to the block of a window that holds v at a peer.
+// window sets b to the block of a window that a Put of v writes, or a Get of v reads, at a
+// peer. It stops the kernel if the block or the peer is invalid.
 func (t *PE) window(b *Block, op string, peer int, p *Ptr, v *Value, opts []Option) {
 	err := b.inWindow(p, v.Shape, v.DType, opts)
 	if err == nil {
@@ -44,7 +45,7 @@ func (t *PE) window(b *Block, op string, peer int, p *Ptr, v *Value, opts []Opti
 	}
 }
 
-// inWindow fills in b like set, for a pointer that must point into a window.
+// inWindow fills in b like set, and returns an error if p does not point into a window.
 func (b *Block) inWindow(p *Ptr, s oplog.Shape, d DType, opts []Option) error {
 	err := b.set(p, s, d, opts)
 	switch {
@@ -71,8 +72,8 @@ func (t *PE) Notify(peer, signal int, op SignalOp, v int) {
 	}
 }
 
-// WaitSignal waits until a signal of this PE compares true with v: t.WaitSignal(0,
-// tl.GE, 2).
+// WaitSignal waits until the comparison of a signal of this PE with v holds:
+// t.WaitSignal(0, tl.GE, 2) waits until signal 0 is at least 2.
 func (t *PE) WaitSignal(signal int, cmp Cmp, v int) {
 	err := cmp.check()
 	if err == nil {
@@ -83,7 +84,7 @@ func (t *PE) WaitSignal(signal int, cmp Cmp, v int) {
 	}
 }
 
-// Test reports whether a signal of this PE compares true with v now.
+// Test reports whether the comparison of a signal of this PE with v holds now.
 func (t *PE) Test(signal int, cmp Cmp, v int) bool {
 	holds, err := false, cmp.check()
 	if err == nil {

@@ -38,6 +38,7 @@ func TestBad(t *testing.T) {
 	}
 }
 
+// TestBadAllAtOnce checks the number of mistakes that one load reports.
 func TestBadAllAtOnce(t *testing.T) {
 	for file, want := range map[string]int{"ten_mistakes.yaml": 10, "three_passes.yaml": 14} {
 		_, err := Load(t.Context(), "testdata/bad/"+file)

@@ -25,7 +25,8 @@ func Compile(s *Spec) (*Graph, error) {
 	return g, nil
 }
 
-// layOut returns the graph of the system without its overrides.
+// layOut returns the graph of the system that s describes, without applying the overrides
+// of s.
 func layOut(s *Spec) (*Graph, error) {
 	fabric, err := s.sipGrid()
 	if err != nil {
@@ -111,9 +112,9 @@ func (s *Spec) overheads() [KindIPCQ + 1]Time {
 // siteRouter returns the index of the router at a site.
 func (g *Graph) siteRouter(at Site) int { return at.Row*g.noc.w + at.Col }
 
-// addLinks stores and numbers all links, ordered by From and then To. inside is the links
-// inside SIP 0, which are repeated for every SIP; outside is the links outside of SIPs.
-// Both lists are in that order.
+// addLinks stores and numbers all links, ordered by From and then To. inside has the links
+// inside SIP 0, which are repeated for every SIP. outside has the links outside of SIPs.
+// Both lists must already be ordered by From and then To.
 func (g *Graph) addLinks(inside, outside []Link) {
 	sips := g.spec.System.SIPs.Count
 	g.links = make([]Link, 0, len(outside)+sips*len(inside))

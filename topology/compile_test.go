@@ -98,6 +98,7 @@ func drawSpec(t *rapid.T) *Spec {
 	return s
 }
 
+// TestCounts checks the number of components and links of systems of several sizes.
 func TestCounts(t *testing.T) {
 	pairs := func(w, h int) int { return (w-1)*h + w*(h-1) } // neighbours in a mesh
 	for _, size := range []struct{ cubesW, cubesH, nocW, nocH int }{{4, 4, 4, 4}, {1, 1, 2, 2}, {3, 2, 2, 5}, {1, 3, 3, 2}} {
@@ -124,6 +125,7 @@ func TestCounts(t *testing.T) {
 	}
 }
 
+// TestLinkNumbers checks the bandwidth and the latency of each kind of link.
 func TestLinkNumbers(t *testing.T) {
 	g := mustCompile(t, testSpec())
 	for _, c := range []struct {

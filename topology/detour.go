@@ -24,6 +24,7 @@ func levelOf(a, b Node) (level, bool) {
 	return level{}, false
 }
 
+// connectsSIPs reports whether the node is a switch of the SIP fabric.
 func (n Node) connectsSIPs() bool { return n.Kind == KindIOSwitch || n.Kind == KindSwitch }
 
 // carries reports whether a path at the level may pass through a node. A path in the cube
@@ -49,9 +50,10 @@ func (l level) String() string {
 	return fmt.Sprintf("the NoC of sip%d.cube%d", l.sip, l.cube)
 }
 
-// detour extends the path to a node by a shortest way within a level, and reports whether
-// there is a way. Of several shortest ways it takes the one whose links have the lowest
-// ids. It is a breadth-first search from p.at; its cost is linear in the size of the level.
+// detour extends the path from its end to another node by a shortest way within a level,
+// and reports whether there is a way. Of several shortest ways it takes the one whose links
+// have the lowest ids. It is a breadth-first search; its cost is linear in the size of the
+// level.
 func (p *path) detour(l level, to NodeID) bool {
 	if p.at == to {
 		return true
@@ -73,7 +75,9 @@ func (p *path) detour(l level, to NodeID) bool {
 	return false
 }
 
-// follow extends the path to a node along the tree of a search that started at p.at.
+// follow extends the path to a node along the tree of a breadth-first search that started
+// at the end of the path. cameFrom has the parent of each node in the tree. follow reports
+// whether all links on the way exist.
 func (p *path) follow(cameFrom map[NodeID]NodeID, to NodeID) bool {
 	var hops []NodeID
 	for id := to; id != p.at; id = cameFrom[id] {
@@ -120,9 +124,11 @@ func (g *Graph) hasEndpoint(router NodeID) bool {
 	})
 }
 
-// findSevered finds a pair of terminals of a level without a path from the first to the
-// second. It searches from a hub to every terminal and back. In the cube mesh, cubes must
-// reach each other without the IO chiplet, so its switch is not the hub.
+// findSevered finds two terminals of a level such that no path within the level leads from
+// the first to the second. Terminals are the nodes that the function terminals returns. One
+// of them is the hub: findSevered searches from the hub to every other terminal and back.
+// In the cube mesh, cubes must reach each other without the IO chiplet, so the switch of
+// the IO chiplet is not the hub.
 func (g *Graph) findSevered(l level) (from, to NodeID, found bool) {
 	ids := g.terminals(l)
 	hub := ids[len(ids)-1]

@@ -67,9 +67,9 @@ func TestSchemaAcceptsPresets(t *testing.T) {
 	}
 }
 
-// TestSchemaAgreesWithLoader changes every place of a complete description, and of a
-// description that extends it. It checks that the schema and the loader agree on each
-// result.
+// TestSchemaAgreesWithLoader changes every value of a complete description, and of a
+// description that extends it, one at a time. It checks that the schema and the loader
+// either both accept or both refuse each result, apart from the rules in loaderOnly.
 func TestSchemaAgreesWithLoader(t *testing.T) {
 	full := presetTree(t, "default")
 	full["sip"].(map[string]any)["cube_mesh"] = map[string]any{"w": 1, "h": 1, "gap": "1 mm"} // small, so that the test is fast
@@ -115,8 +115,8 @@ var oddScalars = []any{
 	"1 GHz", "1 Hz", "2.5 mm", "0.0001 mm", "10 ns/mm", " 1 ns", "1 ns ",
 }
 
-// mutate changes a tree in every place: it deletes and adds keys and replaces values. It
-// calls try after each change and then undoes the change.
+// mutate changes every place of a tree, one at a time: it deletes and adds keys and
+// replaces values. It calls try after each change and then undoes the change.
 func mutate(tree map[string]any, try func(what string)) {
 	var walk func(path string, node any, put func(any))
 	walk = func(path string, node any, put func(any)) {

@@ -125,8 +125,9 @@ func (g grid) size() int { return g.w * g.h }
 // position returns the column and row of vertex i.
 func (g grid) position(i int) (x, y int) { return i % g.w, i / g.w }
 
-// neighbor returns the vertex next to i on side d, if there is one. In a dimension of
-// size 2 the wrap link would repeat the direct link, so there is only the direct link.
+// neighbor returns the vertex next to i on side d, and reports whether there is one. In a
+// dimension of size 2 the wrap link would repeat the direct link, so there is only the
+// direct link.
 func (g grid) neighbor(i int, d Direction) (int, bool) {
 	x, y := g.position(i)
 	x, y = x+steps[d].x, y+steps[d].y
@@ -142,8 +143,9 @@ func (g grid) neighbor(i int, d Direction) (int, bool) {
 	return y*g.w + x, true
 }
 
-// nextSide returns the side on which dimension-order routing leaves a vertex for another
-// vertex. The route first follows the row to the other vertex's column, then that column.
+// nextSide returns the side on which dimension-order routing leaves a vertex on the way to
+// another vertex. The route first follows the row to the column of the other vertex, then
+// that column.
 func (g grid) nextSide(from, to int) Direction {
 	x, y := g.position(from)
 	tx, ty := g.position(to)

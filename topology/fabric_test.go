@@ -21,6 +21,7 @@ func adjacency(g *Graph) string {
 	return b.String()
 }
 
+// TestFabricLinks checks which SIPs each fabric connects.
 func TestFabricLinks(t *testing.T) {
 	for _, c := range []struct {
 		shape       Shape
@@ -92,6 +93,7 @@ func TestSIPGrid(t *testing.T) {
 	}
 }
 
+// TestGridMustFit checks that Compile refuses a number of SIPs that does not fill the grid.
 func TestGridMustFit(t *testing.T) {
 	for _, c := range []struct{ count, w, h int }{{6, 0, 0}, {6, 4, 2}} {
 		if _, err := Compile(fabricSpec(Torus2D, c.count, c.w, c.h)); err == nil {

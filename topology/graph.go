@@ -103,7 +103,7 @@ func (g *Graph) NumNodes() int { return len(g.outer) + g.spec.System.SIPs.Count*
 // NumLinks returns the number of directed links, without absent links.
 func (g *Graph) NumLinks() int { return len(g.links) }
 
-// Node returns a component.
+// Node returns the component with an id.
 func (g *Graph) Node(id NodeID) Node {
 	i := int(id) - len(g.outer)
 	if i < 0 {
@@ -114,7 +114,7 @@ func (g *Graph) Node(id NodeID) Node {
 	return n
 }
 
-// Link returns a directed link.
+// Link returns the directed link with an id.
 func (g *Graph) Link(id LinkID) Link { return g.links[id] }
 
 // Links returns all links, indexed by LinkID; read only.
@@ -123,15 +123,15 @@ func (g *Graph) Links() []Link { return g.links }
 // Out returns the links out of a component, in the order of their ids; read only.
 func (g *Graph) Out(id NodeID) []Link { return g.links[g.first[id]:g.first[id+1]] }
 
-// LinkBetween returns the direct link from one component to another: the first of several
-// parallel links. It reports whether there is one.
+// LinkBetween returns the direct link from one component to another, or the first of
+// several parallel links. It reports whether there is a direct link.
 func (g *Graph) LinkBetween(from, to NodeID) (LinkID, bool) {
 	first, n := g.between(from, to)
 	return first, n > 0
 }
 
-// between returns the number n of parallel links from one node to another, and the first
-// of them.
+// between returns the first of the parallel links from one node to another, and their
+// number n, which may be 0. The ids of parallel links are consecutive.
 func (g *Graph) between(from, to NodeID) (first LinkID, n int) {
 	out := g.Out(from)
 	i, _ := slices.BinarySearchFunc(out, to, func(l Link, to NodeID) int { return int(l.To - to) })
@@ -190,10 +190,12 @@ func (g *Graph) router(sip, cube, index int) NodeID { return g.inCube(sip, cube,
 // port returns the UCIe port of a cube on a side that has a neighbour.
 func (g *Graph) port(sip, cube int, d Direction) NodeID { return g.inSIP(sip, g.cubes[cube].port[d]) }
 
+// inSIP returns the id of the component at an offset among the components of a SIP.
 func (g *Graph) inSIP(sip, offset int) NodeID {
 	return NodeID(len(g.outer) + sip*len(g.sip) + offset)
 }
 
+// inCube returns the id of the component at an offset from the first router of a cube.
 func (g *Graph) inCube(sip, cube, offset int) NodeID {
 	return g.inSIP(sip, g.cubes[cube].first+offset)
 }

@@ -25,7 +25,7 @@ func (l layout) offset(p Point, x, y int) Point {
 	return Point{p.X + Micrometres(x)*l.pitch/16, p.Y + Micrometres(y)*l.pitch/16}
 }
 
-// die returns the top left corner of a cube.
+// die returns the position of the top left corner of a cube's die.
 func (l layout) die(cube int) Point {
 	x, y := l.mesh.position(cube)
 	return Point{
@@ -96,8 +96,8 @@ func peSites(layout PELayout, noc grid) []int {
 	return sites
 }
 
-// half returns the range of the first or second half of n rows or columns. If n is odd,
-// the first half is larger.
+// half returns the range of rows or columns in the first half (which is 0) or in the second
+// half (which is 1) of n rows or columns. If n is odd, the first half is larger.
 func half(n, which int) (from, to int) {
 	mid := (n + 1) / 2
 	if which == 0 {

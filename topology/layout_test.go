@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+// TestPESites checks which router each PE of a cube is connected to.
 func TestPESites(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -47,6 +48,7 @@ func TestHalf(t *testing.T) {
 	}
 }
 
+// TestPositions checks the positions of components in the plane of a SIP.
 func TestPositions(t *testing.T) {
 	g := mustCompile(t, testSpec())
 	for name, want := range map[string]Point{

@@ -65,7 +65,7 @@ type Origin struct {
 	Hash   string `json:"hash"`   // hash of the effective configuration
 }
 
-// OriginOf returns the origin of the configuration of a system, of collectives or of
+// OriginOf returns the origin of c, the configuration of a system, of collectives or of
 // tasks.
 func OriginOf(c interface {
 	Source() string
@@ -88,7 +88,7 @@ func (s *Spec) YAML() []byte { return config.Encode(s, config.Quantities) }
 // the same hash, whatever files and arguments they were loaded from.
 func (s *Spec) Hash() string { return config.Digest(s.YAML()) }
 
-// Validate checks a spec that was created or changed in Go as Load checks a file. Like
+// Validate applies the checks of Load to a spec that was created or changed in Go. Like
 // Load, it fills in the sides of a SIP grid. Errors show lines of [Spec.YAML].
 func (s *Spec) Validate() error {
 	t, err := Parse("spec", s.YAML())

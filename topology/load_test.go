@@ -105,6 +105,7 @@ func write(t *testing.T, file, text string) {
 	}
 }
 
+// TestSet checks the spec and its source after several --set arguments.
 func TestSet(t *testing.T) {
 	s, err := Load(t.Context(), "default", "cube.hbm.channels=16", "pe.dma.setup=2ns", "sip.ucie.bandwidth=unlimited",
 		"overrides=[{link: sip0.io.switch->sip1.io.switch, absent: true}]",
@@ -152,7 +153,8 @@ func TestSetErrors(t *testing.T) {
 	configtest.Golden(t, "testdata/set_syntax.want", err.Error()+"\n")
 }
 
-// TestHash checks that a system has the same hash in whatever way it was described.
+// TestHash checks that descriptions of the same system have the same hash, and that another
+// system has another hash.
 func TestHash(t *testing.T) {
 	ring6, err := Preset("ring6")
 	if err != nil {
@@ -192,6 +194,8 @@ func TestValidate(t *testing.T) {
 	}
 }
 
+// TestErrorAt checks the position in an error about a value of a spec, for a spec that was
+// created in Go and for one that was read.
 func TestErrorAt(t *testing.T) {
 	made := &Spec{}
 	if got, want := made.origin.Errorf("overrides[2].link", "no link %s", "x").Error(), "overrides[2].link: no link x"; got != want {

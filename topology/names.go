@@ -51,7 +51,7 @@ func (g *Graph) Name(id NodeID) string {
 	return cube + "." + ownNames[n.Kind]
 }
 
-// Lookup returns the component with a name, and whether there is one.
+// Lookup returns the component with a name, and reports whether there is one.
 func (g *Graph) Lookup(name string) (NodeID, bool) {
 	first, end := g.candidates(name)
 	for id := first; id < end; id++ {
@@ -62,8 +62,9 @@ func (g *Graph) Lookup(name string) (NodeID, bool) {
 	return 0, false
 }
 
-// candidates returns the range of components that includes the component with a name, if it
-// exists: the components of a cube, of an IO chiplet, or outside any SIP.
+// candidates returns a range of components that includes the component with the given name,
+// if that component exists. The range is the components of a cube, of an IO chiplet, or
+// outside any SIP.
 func (g *Graph) candidates(name string) (first, end NodeID) {
 	parts := strings.SplitN(name, ".", 3)
 	sip, ok := parseNumber(parts[0], "sip", g.spec.System.SIPs.Count)
@@ -81,8 +82,9 @@ func (g *Graph) candidates(name string) (first, end NodeID) {
 	return g.inSIP(sip, g.cubes[cube].first), g.inSIP(sip, last)
 }
 
-// nearestName returns the name of the component that is most similar to a name that does
-// not exist, or "". It searches the SIP of the name, or SIP 0 if the name has no valid SIP.
+// nearestName returns the name of the component that is most similar to name, which does
+// not exist, or "" if no component has a similar name. It searches the SIP of the name, or
+// SIP 0 if the name has no valid SIP.
 func (g *Graph) nearestName(name string) string {
 	const enough = 1 << 13 // components, so that the search in a huge SIP is fast
 	part, _, _ := strings.Cut(name, ".")
@@ -100,7 +102,8 @@ func (g *Graph) nearestName(name string) string {
 	return config.Nearest(name, known)
 }
 
-// parseNumber parses the number that follows a prefix. It must be below limit.
+// parseNumber parses a text that consists of a prefix and a number below limit, such as
+// "cube12". It returns the number and reports whether the text has this form.
 func parseNumber(text, prefix string, limit int) (int, bool) {
 	digits, ok := strings.CutPrefix(text, prefix)
 	n, err := strconv.Atoi(digits)
@@ -121,8 +124,8 @@ func (g *Graph) LinkName(id LinkID) string {
 	return name
 }
 
-// ordinal returns the index k of a link among the n parallel links, including absent
-// links.
+// ordinal returns the index k of a link among the parallel links between the same two
+// nodes, and the number n of these links. Both count absent links.
 func (g *Graph) ordinal(id LinkID) (k, n int) {
 	l := g.links[id]
 	first, n := g.between(l.From, l.To)
@@ -139,8 +142,8 @@ func (g *Graph) ordinal(id LinkID) (k, n int) {
 	return k, n
 }
 
-// LookupLink returns the links with a name, and whether there are any. "a->b" names all
-// parallel links from a to b, "a->b#0" only the first and "a->b#1" only the second.
+// LookupLink returns the links with a name, and reports whether there are any. "a->b" names
+// all parallel links from a to b, "a->b#0" only the first and "a->b#1" only the second.
 // "a<->b" and "a<->b#1" name the links of both directions.
 func (g *Graph) LookupLink(name string) ([]LinkID, bool) {
 	fromName, toName, both, ordinal, ok := cutLinkName(name)
@@ -159,8 +162,8 @@ func (g *Graph) LookupLink(name string) ([]LinkID, bool) {
 	return ids, len(ids) > 0
 }
 
-// appendLinks appends the links from one node to another: the link with an ordinal, or all
-// links if ordinal is negative.
+// appendLinks appends to ids the links from one node to another: only the link with the
+// given ordinal, or all links if ordinal is negative.
 func (g *Graph) appendLinks(ids []LinkID, from, to NodeID, ordinal int) []LinkID {
 	first, n := g.between(from, to)
 	for id := first; id < first+LinkID(n); id++ {
@@ -171,8 +174,9 @@ func (g *Graph) appendLinks(ids []LinkID, from, to NodeID, ordinal int) []LinkID
 	return ids
 }
 
-// cutLinkName splits the name of a link into its parts. ordinal is -1 if the name has
-// none. Spaces around the arrow are ignored.
+// cutLinkName splits the name of a link into the names of its nodes and its ordinal. both
+// is true for "a<->b". ordinal is -1 if the name has no ordinal. ok is false if name is not
+// the name of a link. Spaces around the arrow are ignored.
 func cutLinkName(name string) (from, to string, both bool, ordinal int, ok bool) {
 	from, to, both = strings.Cut(name, "<->")
 	if !both {

@@ -44,6 +44,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
+// TestLookupRefuses checks that Lookup finds no component for names that do not exist.
 func TestLookupRefuses(t *testing.T) {
 	g := mustCompile(t, testSpec())
 	for _, name := range []string{

@@ -19,6 +19,8 @@ func withoutLinks(s *Spec, links ...string) *Spec {
 	return s
 }
 
+// TestOverrideNumbers checks that overrides change the bandwidth and latency of the named
+// links, and of no other link.
 func TestOverrideNumbers(t *testing.T) {
 	s := testSpec()
 	s.System.SIPs.Link.Links = 2
@@ -47,12 +49,14 @@ func TestOverrideNumbers(t *testing.T) {
 	}
 }
 
+// testSpec2Links returns testSpec with two parallel links between neighbouring SIPs.
 func testSpec2Links() *Spec {
 	s := testSpec()
 	s.System.SIPs.Link.Links = 2
 	return s
 }
 
+// TestDetours checks the routes around absent links.
 func TestDetours(t *testing.T) {
 	ring := func() *Spec { return fabricSpec(Ring1D, 4, 0, 0) }
 	for _, c := range []struct {
@@ -97,8 +101,8 @@ func TestDetours(t *testing.T) {
 	}
 }
 
-// TestAbsentParallelLink checks that the remaining parallel links keep their names and
-// share the routes.
+// TestAbsentParallelLink removes two of four parallel links. It checks that the other two
+// links keep their names and share the routes.
 func TestAbsentParallelLink(t *testing.T) {
 	s := fabricSpec(Ring1D, 2, 0, 0)
 	s.System.SIPs.Link.Links = 4

@@ -2,6 +2,8 @@ package topology
 
 import "testing"
 
+// TestPeaks checks the peak rates of the engines and other numbers that are derived from a
+// spec.
 func TestPeaks(t *testing.T) {
 	spec, err := Preset("default")
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/kernbench/kernbench/internal/config"
 )
 
+// TestQuantities checks the values that texts of quantities are parsed to.
 func TestQuantities(t *testing.T) {
 	for _, c := range []struct {
 		text string

@@ -43,6 +43,7 @@ func (g *Graph) Route(buf []LinkID, from, to NodeID) ([]LinkID, error) {
 	return p.links, nil
 }
 
+// isEndpoint reports whether a route may start or end at the node; see Route.
 func (n Node) isEndpoint() bool {
 	switch n.Kind {
 	case KindSwitch, KindUCIe, KindScheduler, KindFetchStore, KindGEMM, KindMath, KindIPCQ:
@@ -55,7 +56,8 @@ func (n Node) isEndpoint() bool {
 // switch of an IO chiplet.
 func (n Node) isJunction() bool { return n.Kind == KindRouter || n.Kind == KindIOSwitch }
 
-// lane returns a number that selects one of k parallel links: number lane mod k.
+// lane returns the number by which a route from one node to another selects a parallel
+// link: of k parallel links, the route takes link number lane mod k.
 func (g *Graph) lane(from, to NodeID) int {
 	src, dst := g.Node(from), g.Node(to)
 	lane := int(max(dst.SIP, 0))
@@ -68,8 +70,9 @@ func (g *Graph) lane(from, to NodeID) int {
 	return lane
 }
 
-// anchor returns the next node on the way from an endpoint to its junction. The host is
-// connected to a PCIe endpoint of every SIP; otherSIP selects one.
+// anchor returns the next node on the way from the endpoint id to its junction (see
+// isJunction). The host is connected to a PCIe endpoint of every SIP; otherSIP selects the
+// endpoint.
 func (g *Graph) anchor(id NodeID, otherSIP int) NodeID {
 	n := g.Node(id)
 	sip, cube := int(n.SIP), int(n.Cube)
@@ -96,7 +99,7 @@ type path struct {
 	lane  int      // selects among parallel links
 }
 
-// hop extends the path by the link to a node, and reports whether there is one. The
+// hop extends the path by the link to a node, and reports whether there is such a link. The
 // following methods of path also extend it, and report whether there is a way.
 func (p *path) hop(to NodeID) bool {
 	first, n := p.g.between(p.at, to)
@@ -108,8 +111,10 @@ func (p *path) hop(to NodeID) bool {
 	return true
 }
 
-// extendTo extends the path from an endpoint to another: inwards to the first node on the
-// destination's way inwards, or to a junction; from junction to junction; and outwards.
+// extendTo extends the path from its end, an endpoint, to another endpoint. The path leads
+// from the first endpoint to its junction, from there to the junction of the second
+// endpoint, and then to the second endpoint. If it meets the way between the second
+// endpoint and its junction earlier, it follows that way at once.
 func (p *path) extendTo(to NodeID) bool {
 	g := p.g
 	fromSIP, toSIP := int(g.Node(p.at).SIP), int(g.Node(to).SIP)
@@ -138,7 +143,8 @@ func (p *path) extendTo(to NodeID) bool {
 	return true
 }
 
-// crossTo extends the path from a junction to another.
+// crossTo extends the path from its end, a junction, to another junction, which may be in
+// another SIP.
 func (p *path) crossTo(to NodeID) bool {
 	a, b := p.g.Node(p.at), p.g.Node(to)
 	if a.SIP == b.SIP {
@@ -147,7 +153,7 @@ func (p *path) crossTo(to NodeID) bool {
 	return p.crossMesh(p.g.IOSwitch(int(a.SIP))) && p.crossFabric(int(a.SIP), int(b.SIP)) && p.crossMesh(to)
 }
 
-// crossFabric extends the path from the switch of a SIP to the switch of another.
+// crossFabric extends the path from the IO switch of one SIP to the IO switch of another.
 func (p *path) crossFabric(from, to int) bool {
 	start := *p
 	if p.followDimensionOrder(from, to) {
@@ -157,6 +163,9 @@ func (p *path) crossFabric(from, to int) bool {
 	return p.detour(level{sip: -1, cube: -1}, p.g.IOSwitch(to))
 }
 
+// followDimensionOrder extends the path from the IO switch of one SIP to that of another by
+// dimension-order routing. On a central switch or in a fully connected fabric it takes the
+// only direct way.
 func (p *path) followDimensionOrder(sip, to int) bool {
 	g := p.g
 	switch g.spec.System.SIPs.Topology {
@@ -174,7 +183,7 @@ func (p *path) followDimensionOrder(sip, to int) bool {
 	return true
 }
 
-// crossMesh extends the path from a junction of a SIP to another junction of the same SIP.
+// crossMesh extends the path from its end, a junction, to another junction of the same SIP.
 func (p *path) crossMesh(to NodeID) bool {
 	if p.at == to {
 		return true
@@ -191,8 +200,8 @@ func (p *path) crossMesh(to NodeID) bool {
 	return p.detour(level{sip: a.SIP, cube: -1}, to)
 }
 
-// crossCubes extends the path over UCIe links from junction a to junction b, which is node
-// to. The IO chiplet, where Cube is -1, is north of row 0.
+// crossCubes extends the path over UCIe links from junction a to junction b. to is the id
+// of b. The IO chiplet, whose nodes have Cube -1, is north of row 0.
 func (p *path) crossCubes(a, b Node, to NodeID) bool {
 	g, sip := p.g, int(a.SIP)
 	cube, goal := int(a.Cube), int(b.Cube)
@@ -227,7 +236,7 @@ func (g *Graph) portRouter(sip, cube int, d Direction) NodeID {
 	return g.router(sip, cube, portRouter(g.noc, d))
 }
 
-// crossNoC extends the path from a router of a cube to another router of the same cube.
+// crossNoC extends the path from its end, a router, to another router of the same cube.
 func (p *path) crossNoC(to NodeID) bool {
 	g, start := p.g, *p
 	a, b := g.Node(p.at), g.Node(to)

@@ -35,6 +35,8 @@ func nodeNames(g *Graph, path []LinkID) string {
 	return strings.Join(names, " ")
 }
 
+// TestRoutes checks the nodes, the latency and the bottleneck of routes inside and between
+// SIPs.
 func TestRoutes(t *testing.T) {
 	g := mustCompile(t, testSpec())
 	for _, c := range []struct {
@@ -156,8 +158,8 @@ func TestFabricRoutes(t *testing.T) {
 	}
 }
 
-// TestParallelLinksShare checks that routes from each PE of a SIP to the corresponding PE of
-// the other SIP use the parallel links evenly.
+// TestParallelLinksShare checks that the routes from each PE of a SIP to the corresponding
+// PE of another SIP are divided evenly over the parallel links.
 func TestParallelLinksShare(t *testing.T) {
 	s := testSpec()
 	s.System.SIPs.Link.Links = 4
@@ -202,8 +204,8 @@ func TestRouteErrors(t *testing.T) {
 	}
 }
 
-// checkRoute checks that a route leads from one endpoint to another, uses no link twice and
-// takes time.
+// checkRoute checks that the route between two endpoints leads from one to the other, uses
+// no link twice and has a latency above 0.
 func checkRoute(t *rapid.T, g *Graph, from, to NodeID) {
 	prefix := LinkID(-1)
 	got, err := g.Route([]LinkID{prefix}, from, to)

@@ -122,6 +122,7 @@ var scalarSchemas = map[reflect.Type]*jsonschema.Schema{
 	reflect.TypeFor[Backpressure](): words(Backpressures),
 }
 
+// schema returns the JSON Schema of the quantity.
 func (q *quantity) schema() *jsonschema.Schema {
 	var units []string
 	for _, u := range q.units {
@@ -141,6 +142,8 @@ func (q *quantity) schema() *jsonschema.Schema {
 	}
 }
 
+// allowUnlimited changes the schema of a quantity so that it also accepts the word
+// unlimited.
 func allowUnlimited(s *jsonschema.Schema) *jsonschema.Schema {
 	s.Pattern = "^unlimited$|" + s.Pattern
 	s.Description = strings.TrimSuffix(s.Description, ".") + ", or unlimited."
@@ -148,6 +151,7 @@ func allowUnlimited(s *jsonschema.Schema) *jsonschema.Schema {
 	return s
 }
 
+// words returns a schema that accepts the given words.
 func words[T ~string](all []T) *jsonschema.Schema {
 	s := &jsonschema.Schema{Type: "string"}
 	for _, w := range all {
@@ -156,8 +160,8 @@ func words[T ~string](all []T) *jsonschema.Schema {
 	return s
 }
 
-// comments returns the comments of spec.go as sentences: of each type by its name, and of
-// each field by "Type.Field".
+// comments returns the comments in spec.go as sentences. The comment of a type has the name
+// of the type as key, and the comment of a field "Type.Field".
 func comments(t *testing.T) map[string]string {
 	file, err := parser.ParseFile(token.NewFileSet(), "spec.go", nil, parser.ParseComments)
 	if err != nil {

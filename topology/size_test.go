@@ -41,8 +41,8 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// TestGraphBytes checks that the estimate is at least the size of the lists of a graph and
-// at most three times that size.
+// TestGraphBytes checks that graphBytes returns at least the size of the lists of a graph,
+// and at most three times that size.
 func TestGraphBytes(t *testing.T) {
 	for _, sets := range [][]string{
 		nil,

@@ -232,8 +232,8 @@ type IPCQ struct {
 	HBMOverhead  Time         `yaml:"hbm_overhead"`                   // overhead of a slot in HBM, in addition to the controller's
 }
 
-// Override returns a copy of q in which fields of over that are not zero replace those
-// of q.
+// Override returns a copy of q in which each field of over that is not zero replaces the
+// same field of q.
 func (q IPCQ) Override(over IPCQ) IPCQ {
 	q.MaxPorts = cmp.Or(over.MaxPorts, q.MaxPorts)
 	q.NSlots = cmp.Or(over.NSlots, q.NSlots)

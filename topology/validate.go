@@ -53,7 +53,7 @@ type checker struct {
 	found int      // number of mistakes apart from errors of decoding
 }
 
-// ok reports whether the values at all the paths could be decoded.
+// ok reports whether the values at all given paths could be decoded.
 func (c *checker) ok(paths ...string) bool {
 	return !slices.ContainsFunc(paths, func(p string) bool {
 		return slices.ContainsFunc(c.bad, func(b string) bool {
@@ -62,7 +62,7 @@ func (c *checker) ok(paths ...string) bool {
 	})
 }
 
-// fail adds an error at a path.
+// fail adds an error about the value at a path.
 func (c *checker) fail(path, format string, args ...any) {
 	c.found++
 	if len(c.errs) < config.MaxErrors {
@@ -132,6 +132,7 @@ func (c *checker) checkSites() {
 	}
 }
 
+// has reports whether a site is on the NoC.
 func (n NoC) has(at Site) bool { return at.Row < n.H && at.Col < n.W }
 
 // checkSizes checks the sizes of flits and bursts.
@@ -150,8 +151,8 @@ func (c *checker) checkSizes() {
 // leave space. Kernels of collectives need up to five tiles for their messages.
 const LeastTiles = 8
 
-// checkIPCQ checks that the queue rings fit into their memory together with its other
-// contents: tiles in TCM, tensors in HBM.
+// checkIPCQ checks that the rings of queue slots fit into their memory together with the
+// other contents of that memory: tiles in TCM, tensors in HBM.
 func (c *checker) checkIPCQ() {
 	q := c.PE.IPCQ
 	if !c.ok("pe.ipcq.max_ports", "pe.ipcq.n_slots", "pe.ipcq.slot_size", "pe.ipcq.buffer_kind") {
@@ -234,10 +235,10 @@ func (c *checker) checkOverrides() {
 	}
 }
 
-// checkLinks checks that the links of overrides exist and may be absent. It lays out the
-// system for this check, so the shape of the system must be valid; other values may be
-// wrong. The check takes as long as Compile, so checkLinks skips it for a system without
-// overrides.
+// checkLinks checks that the links that overrides name exist, and that endpoints still
+// reach each other without the absent links. It lays out the system for this check, so the
+// shape of the system must be valid; other values may be wrong. The check takes as long as
+// Compile, so checkLinks skips it for a system without overrides.
 func (c *checker) checkLinks() {
 	if len(c.Overrides) == 0 || !c.ok("system.sips.count", "system.sips.topology", "system.sips.w", "system.sips.h",
 		"system.sips.link.links", "sip.cube_mesh.w", "sip.cube_mesh.h", "cube.noc.w", "cube.noc.h",

@@ -17,6 +17,8 @@ type wiring struct {
 	links []Link
 }
 
+// link adds a link. If latency is nil, the link has the wire delay of the distance between
+// its ends.
 func (w *wiring) link(from, to NodeID, bw BytesPerSec, latency *Time) {
 	if latency == nil {
 		a, b := w.g.Node(from).Pos, w.g.Node(to).Pos // the wire between them follows rows and columns
@@ -25,7 +27,7 @@ func (w *wiring) link(from, to NodeID, bw BytesPerSec, latency *Time) {
 	w.links = append(w.links, Link{From: from, To: to, Bandwidth: bw, Latency: *latency})
 }
 
-// duplex connects two components by a link in each direction.
+// duplex connects components a and b by a link in each direction.
 func (w *wiring) duplex(a, b NodeID, bw BytesPerSec, latency *Time) {
 	w.link(a, b, bw, latency)
 	w.link(b, a, bw, latency)
@@ -164,7 +166,7 @@ func (g *Graph) applyOverrides() config.Errors {
 	return errs
 }
 
-// removeLinks removes links and renumbers the others.
+// removeLinks removes links and renumbers the remaining links.
 func (g *Graph) removeLinks(removed map[LinkID]bool) {
 	if len(removed) == 0 {
 		return

@@ -26,8 +26,8 @@ func neighbors(p *ccl.Plan, rank int) (list []ccl.Neighbor) {
 	return list
 }
 
-// mostAhead is the largest number of chunks, for each hop to the last rank, that a rank sends
-// east before it receives a sum.
+// mostAhead limits the number of chunks that a rank sends east before it receives a sum. The
+// limit is this number for each hop from the rank to the last rank.
 const mostAhead = 8
 
 func chunksAhead(p *ccl.Plan) int { return min(mostAhead, p.Slots) }

@@ -6,7 +6,7 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// lineSum adds the n elements of all earlier ranks to those of each rank.
+// lineSum adds to the n elements of each rank the elements of all earlier ranks.
 func lineSum(t *tl.PE, x tl.Ptr, n int) {
 	sum := t.Load(x, tl.Shape{n}, tl.I32)
 	if t.Rank() > 0 {

@@ -27,7 +27,7 @@ func spokes(p *ccl.Plan, rank int) (list []ccl.Neighbor) {
 	return list
 }
 
-// spokeInbox returns the number of elements that one rank sends to another: all, once.
+// spokeInbox returns how many elements one rank sends to another: all elements, once.
 func spokeInbox(p *ccl.Plan) int { return p.Count(0) }
 
 func starKernel(t *tl.PE, a *ccl.Args) {

@@ -8,7 +8,7 @@ import (
 	"github.com/kernbench/kernbench"
 )
 
-// TestTwoLaps checks every element of every rank.
+// TestTwoLaps checks every element that every rank has after an all-reduce by two_laps.
 func TestTwoLaps(t *testing.T) {
 	for _, flags := range []string{
 		"--world 1 -b 0 -e 5000 -i 2500",

@@ -22,8 +22,8 @@ func TestModule(t *testing.T) {
 	}
 }
 
-// TestCheck checks the violations that check finds in small modules. Most of them break one
-// rule.
+// TestCheck checks the violations that check finds in small modules. Most of the modules
+// break one rule.
 func TestCheck(t *testing.T) {
 	const simImport = `import "github.com/kernbench/kernbench/internal/sim"` + "\n"
 	tests := []struct {
@@ -173,8 +173,8 @@ func TestCheckUnparsable(t *testing.T) {
 	}
 }
 
-// TestLayersAreDisjoint checks that no package is in two layers. The checks would use only
-// the first of them.
+// TestLayersAreDisjoint checks that no package is in two layers, because the other checks
+// would use only the first layer.
 func TestLayersAreDisjoint(t *testing.T) {
 	seen := map[string]string{}
 	for _, l := range layers {
@@ -187,8 +187,9 @@ func TestLayersAreDisjoint(t *testing.T) {
 	}
 }
 
-// TestDocumented checks that docs/work/architecture.md has the same layers in the same
-// order. Packages that only help tests, and this package, are not documented there.
+// TestDocumented checks that docs/work/architecture.md lists the same layers with the same
+// packages in the same order. Packages that only help tests, and this package, are not
+// listed there.
 func TestDocumented(t *testing.T) {
 	page, err := os.ReadFile("../../docs/work/architecture.md")
 	if err != nil {
@@ -230,8 +231,8 @@ func TestDocumented(t *testing.T) {
 	}
 }
 
-// TestLinked checks that the command links no plotting library. internal/draw needs none,
-// and plotting libraries also link LaTeX parsers.
+// TestLinked checks that the kernbench command links no plotting library. internal/draw
+// needs none, and plotting libraries also link LaTeX parsers.
 func TestLinked(t *testing.T) {
 	out, err := exec.Command("go", "list", "-deps", "../../cmd/kernbench").Output()
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// check returns the sorted violations in the module whose root is fsys.
+// check returns the sorted violations of the rules in the module whose root is fsys.
 func check(fsys fs.FS) ([]string, error) {
 	pkgs, fset, err := parseModule(fsys)
 	if err != nil {
@@ -32,8 +32,8 @@ func check(fsys fs.FS) ([]string, error) {
 	return found, nil
 }
 
-// parseModule parses every Go file and returns the files by folder. It skips the files and
-// folders that the go command skips.
+// parseModule parses every Go file of the module in fsys and returns the files by folder.
+// It skips the files and folders that the go command skips.
 func parseModule(fsys fs.FS) (map[string][]*ast.File, *token.FileSet, error) {
 	fset := token.NewFileSet()
 	pkgs := map[string][]*ast.File{}
@@ -83,8 +83,8 @@ func (p *pass) fileName(n ast.Node) string { return path.Base(p.fset.Position(n.
 func (p *pass) isTest(n ast.Node) bool     { return strings.HasSuffix(p.fileName(n), "_test.go") }
 func (p *pass) isFormula(n ast.Node) bool  { return p.fileName(n) == "formula.go" }
 
-// checkImports checks the layers, and the imports of libraries that only some packages may
-// import.
+// checkImports checks that the package imports only packages of its own and earlier layers,
+// and imports restricted libraries only if it may.
 func (p *pass) checkImports() {
 	layer := layerOf(p.dir)
 	if layer < 0 {
@@ -152,8 +152,8 @@ func (p *pass) checkFileAccess() {
 	}
 }
 
-// checkFormulas checks that closed forms do not simulate and that models do not use closed
-// forms.
+// checkFormulas checks that files named formula.go, which contain closed forms, do not
+// simulate, and that the other files do not use their functions.
 func (p *pass) checkFormulas() {
 	var model, all []*ast.File // without tests; all includes formula.go
 	for _, file := range p.files {
@@ -188,8 +188,9 @@ func (p *pass) checkFormulas() {
 	}
 }
 
-// resolve returns the objects that identifiers refer to, as far as the package by itself
-// shows them. It treats imported packages as empty and ignores the errors that result.
+// resolve returns the object that each identifier in files refers to, if the object is
+// declared in the same package. It treats imported packages as empty and ignores the errors
+// that result.
 func resolve(dir string, fset *token.FileSet, files []*ast.File) map[*ast.Ident]types.Object {
 	info := types.Info{Uses: map[*ast.Ident]types.Object{}}
 	conf := types.Config{Importer: emptyPackages{}, Error: func(error) {}}

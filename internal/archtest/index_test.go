@@ -22,13 +22,13 @@ func TestIndexIsFresh(t *testing.T) {
 	configtest.Golden(t, folder+"/"+indexFile, text)
 }
 
-// adr returns the text of a complete record.
+// adr returns the text of a complete decision record.
 func adr(number, title string) string {
 	return "# " + number + ": " + title + "\n\nStatus: accepted\nDate: 2026-11-15\n\n" +
 		"## Context\n\nWhy.\n\n## Decision\n\nWhat.\n\n## Consequences\n\nThen.\n"
 }
 
-// TestIndex checks the text of the index.
+// TestIndex checks the text that index returns for a folder of records.
 func TestIndex(t *testing.T) {
 	fsys := fstest.MapFS{
 		"0001-one.md":     {Data: []byte(adr("0001", "One | first"))},

@@ -54,7 +54,8 @@ var fileAccessors = []string{
 // yamlLibraries lists the import paths that only internal/config and tests may use.
 var yamlLibraries = []string{"go.yaml.in/yaml/...", "gopkg.in/yaml.v2", "gopkg.in/yaml.v3"}
 
-// layerOf returns the index in layers of a package's layer, or -1.
+// layerOf returns the index in layers of the layer that contains a package, or -1 if no
+// layer does.
 func layerOf(pkg string) int {
 	for i, l := range layers {
 		if matchesAny(l.packages, pkg) {
@@ -64,7 +65,7 @@ func layerOf(pkg string) int {
 	return -1
 }
 
-// matchesAny reports whether a package equals one of the patterns, or is in the folder of a
+// matchesAny reports whether pkg equals one of the patterns, or is in the folder of a
 // pattern that ends in "/...".
 func matchesAny(patterns []string, pkg string) bool {
 	for _, p := range patterns {

@@ -75,8 +75,8 @@ func isInternal(pkg *types.Package) bool {
 }
 
 // checkPublic returns the sorted violations in the exported declarations of public
-// packages: types of internal packages that a user of the package can reach, and packages
-// and types that export too much.
+// packages. Violations are types of internal packages that a user of the package can reach,
+// and packages and types that export too much.
 func checkPublic(fset *token.FileSet, pkgs []*types.Package) []string {
 	var found []string
 	for _, pkg := range pkgs {
@@ -135,7 +135,8 @@ func (s *surface) checkDeclaration(obj types.Object) {
 	})
 }
 
-// enter calls check with obj appended to the name of the current declaration.
+// enter calls check while obj is appended to the name of the current declaration, for
+// reports.
 func (s *surface) enter(obj types.Object, check func()) {
 	decl, at := s.decl, s.at
 	s.decl = strings.TrimPrefix(decl+"."+obj.Name(), ".")
@@ -166,9 +167,9 @@ func (s *surface) checkMembers(t *types.Named) int {
 	return exported
 }
 
-// walk checks the types that t mentions. It also checks the unexported types of the
-// package, because users can reach their exported fields and methods. Exported types are
-// checked as declarations.
+// walk checks every type that t mentions. It follows unexported types of the package,
+// because users can reach their exported fields and methods. It does not follow exported
+// types, which are checked as declarations.
 func (s *surface) walk(t types.Type) {
 	if t == nil || s.seen[t] {
 		return
@@ -222,12 +223,14 @@ func (s *surface) walk(t types.Type) {
 	}
 }
 
+// typeParams checks the constraints of type parameters.
 func (s *surface) typeParams(list *types.TypeParamList) {
 	for p := range list.TypeParams() {
 		s.walk(p.Constraint())
 	}
 }
 
+// typeArgs checks the types in a list of type arguments.
 func (s *surface) typeArgs(list *types.TypeList) {
 	for t := range list.Types() {
 		s.walk(t)

@@ -183,7 +183,8 @@ type badMetrics struct {
 	A int `json:"a_ns" table:"ns,lower"`
 }
 
-// registerNear registers an all-reduce with queues between all ranks and no inboxes.
+// registerNear registers an all-reduce in which every rank has a queue to every other rank.
+// The algorithm cannot use inboxes instead of queues.
 func registerNear() {
 	ccl.Register(&ccl.Algorithm{
 		Name: "near", Summary: "from each rank to each other", Collectives: []ccl.Collective{ccl.AllReduce},

@@ -32,7 +32,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files of the scripts")
 
-// kernbench is the main function of the command kernbench in scripts.
+// kernbench runs the command kernbench of a script and exits.
 func kernbench() {
 	setHost()
 	os.Exit(Run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
@@ -50,7 +50,8 @@ var testCommands = map[string]func(){
 	"forge": forge,
 }
 
-// TestMain runs the tests, a command of a script, or a rank that is a process.
+// TestMain runs the tests. In a process that a test has started, it runs a command of a
+// script or a rank instead.
 func TestMain(m *testing.M) {
 	launch.Child()
 	testscript.Main(m, testCommands)
@@ -62,7 +63,8 @@ const (
 	groupVariable = "CLI_TEST_GROUP" // control group to join
 )
 
-// setHost applies the environment variables.
+// setHost applies hostVariable and groupVariable: it changes the root folder of the files
+// in which package host reads the memory of the computer, and joins a control group.
 func setHost() {
 	if root := os.Getenv(hostVariable); root != "" {
 		host.Pretend(root)
@@ -74,6 +76,7 @@ func setHost() {
 	}
 }
 
+// TestScripts runs the scripts in testdata/script.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
@@ -104,6 +107,8 @@ func checkStatus(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
+// run runs kernbench with arguments and returns its standard output. The test fails if the
+// exit status is not 0.
 func run(t *testing.T, args ...string) (stdout string) {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -133,6 +138,7 @@ func decode[T any](t *testing.T, text string) T {
 	return v
 }
 
+// TestJSON checks the JSON output of several commands.
 func TestJSON(t *testing.T) {
 	var m struct {
 		Version  string
@@ -173,8 +179,9 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// TestUnknownFlags checks that the error for an unknown letter has its meaning in other
-// commands, and does not suggest a flag that begins with the letter.
+// TestUnknownFlags checks the errors for unknown flags. For an unknown letter, the error
+// must say what the letter means in other commands. It must not suggest a flag of this
+// command that begins with the letter.
 func TestUnknownFlags(t *testing.T) {
 	for line, want := range map[string]string{
 		"comm verify x -t ring6":   "unknown shorthand flag: 't' in -t; -t is --topology of other commands\nsee kernbench comm verify --help\n",
@@ -206,6 +213,7 @@ func TestHelp(t *testing.T) {
 	check(root)
 }
 
+// TestInterrupted checks that a command with a cancelled context ends with status 130.
 func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -218,6 +226,7 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
+// TestSignals checks the exit status and the message of commands that a signal ends.
 func TestSignals(t *testing.T) {
 	for _, c := range []struct {
 		signal syscall.Signal
@@ -243,6 +252,8 @@ type failing struct{ err error }
 
 func (f failing) Write([]byte) (int, error) { return 0, f.err }
 
+// TestOutputFails checks the exit status and the message of commands whose output cannot be
+// written.
 func TestOutputFails(t *testing.T) {
 	tests := []struct {
 		err    error
@@ -264,9 +275,9 @@ func TestOutputFails(t *testing.T) {
 	}
 }
 
-// TestBrokenFiles runs topology show with every broken topology file of package topology.
-// It checks that the exit status is 2, that standard error has file:line:column, and that
-// standard output is empty.
+// TestBrokenFiles runs topology show with every invalid file in the test data of package
+// topology. It checks that the exit status is 2, that standard error has file:line:column,
+// and that standard output is empty.
 func TestBrokenFiles(t *testing.T) {
 	t.Chdir("../../topology/testdata/bad")
 	files, err := filepath.Glob("*.yaml")

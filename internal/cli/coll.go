@@ -125,8 +125,9 @@ bound_kind), best and error with --algo all, and pe_exec_ns with --per-rank.
 
 func collectiveNames() []string { return lists.Map(ccl.Collectives(), ccl.Collective.String) }
 
-// measure runs a measurement and prints its rows. Text and CSV rows are printed as soon as
-// they are measured.
+// measure measures collectives as o says and prints the rows in the given format. Text and
+// CSV rows are printed as soon as they are measured. report is the name of an HTML page to
+// write; "" for none.
 func measure(cmd *cobra.Command, o collperf.Options, report, format string) error {
 	p, err := startPoints(cmd, o.Collective.String(), &o.Experiment)
 	if err != nil {

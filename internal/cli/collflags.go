@@ -31,7 +31,8 @@ type collFlags struct {
 	points                                                   *pointFlags
 }
 
-// addCollFlags adds the flags of a measurement to a command.
+// addCollFlags adds the flags of a measurement of collectives to a command. The result has
+// their values when the command runs.
 func addCollFlags(cmd *cobra.Command) *collFlags {
 	f := &collFlags{cmd: cmd, Options: collperf.Options{Min: 8, Max: 1 << 20, StepFactor: 2, Iters: 1, DTypes: []tl.DType{tl.F16}, Warmups: 5}}
 	flags := cmd.Flags()
@@ -66,7 +67,8 @@ func addCollFlags(cmd *cobra.Command) *collFlags {
 	return f
 }
 
-// commonOptions returns the options that simulated and real ranks share.
+// commonOptions returns the options for collective c that do not depend on whether its
+// ranks are simulated or real.
 func (f *collFlags) commonOptions(c ccl.Collective) (o collperf.Options, err error) {
 	f.Backend, f.Collective, f.Values, f.NoCheck = collperf.Backend(*f.on), c, collperf.Values(*f.values), *f.check == "0"
 	err = refuse(f.cmd,
@@ -85,7 +87,8 @@ func (f *collFlags) commonOptions(c ccl.Collective) (o collperf.Options, err err
 	return f.Options, err
 }
 
-// simulatedOptions returns the options of a measurement on the simulated machine g.
+// simulatedOptions returns the options for measuring collective c on the simulated machine
+// g.
 func (f *collFlags) simulatedOptions(c ccl.Collective, g *topology.Graph, config *ccl.Config) (collperf.Options, error) {
 	o, err := f.commonOptions(c)
 	if err != nil {
@@ -119,6 +122,7 @@ func (f *collFlags) simulatedOptions(c ccl.Collective, g *topology.Graph, config
 	return o, o.Validate()
 }
 
+// parseRoot parses the value of --root: the number of a rank, or the word all.
 func parseRoot(text string) (int, error) {
 	if text == all {
 		return collperf.AllRoots, nil
@@ -164,8 +168,8 @@ var collUses = []struct {
 	{[]string{"root"}, ccl.Collective.Rooted, "has no root"},
 }
 
-// checkEffect returns an error for a flag that has no effect because of --on, the
-// collective or other flags.
+// checkEffect returns an error if a flag was given that has no effect because of --on, the
+// collective c or other flags.
 func (f *collFlags) checkEffect(c ccl.Collective) error {
 	real, word := *f.on != onSim, *f.buffer
 	ofReal := slices.Contains(realBuffers, word)
@@ -196,8 +200,8 @@ func (f *collFlags) checkEffect(c ccl.Collective) error {
 		misuse{"values", !real && *f.check == "0", "has no effect: --check 0 computes no values: delete one of them"})...)
 }
 
-// realOptions returns the options of a measurement with ranks that are processes or
-// goroutines.
+// realOptions returns the options for measuring collective c with real ranks, which are
+// processes or goroutines.
 func (f *collFlags) realOptions(c ccl.Collective) (collperf.Options, error) {
 	o, err := f.commonOptions(c)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/kernbench/kernbench/internal/version"
 )
 
-// TestMisplacedFlags checks that flags without meaning for the ranks of --on are refused,
-// not ignored.
+// TestMisplacedFlags checks that a flag which has no meaning for the ranks that --on
+// chooses is refused, not ignored.
 func TestMisplacedFlags(t *testing.T) {
 	for args, want := range map[string]string{
 		"--nranks 2":                                      "--nranks is for --on shm and inproc: with --on sim, --world says how many ranks there are",
@@ -96,7 +96,7 @@ func TestUnusedCollFlags(t *testing.T) {
 	}
 }
 
-// TestRealJSON checks the JSON of a measurement of real ranks, except for the times.
+// TestRealJSON checks the JSON of a measurement with real ranks, except for the times.
 func TestRealJSON(t *testing.T) {
 	text := run(t, "coll", "reduce_scatter", "--on", "shm", "--nranks", "3", "-b", "120", "-e", "240", "-n", "2", "-w", "0", "-o", "max", "-d", "int32", "--buffer", "window", "--format", "json")
 	m := decode[collperf.Output](t, text)
@@ -112,7 +112,7 @@ func TestRealJSON(t *testing.T) {
 	}
 }
 
-// TestRealEnds checks that a signal or a closed output ends a measurement of real ranks
+// TestRealEnds checks that a signal or a closed output ends a measurement with real ranks
 // with the same exit status as other commands.
 func TestRealEnds(t *testing.T) {
 	args := []string{"coll", "all_reduce", "--on", "shm", "-e", "64"}

@@ -195,8 +195,8 @@ values there, and reports as comm run does.`,
 }
 
 // redirectOutput sends everything that kernels print during a run to standard error, until
-// stop is called: output of Printf of the tile language and of package fmt. Standard output
-// is only for results. redirectOutput also shows the progress of the run.
+// stop is called. This includes output of package fmt and of Printf of the tile language.
+// Standard output is only for results. redirectOutput also shows the progress of the run.
 func redirectOutput(cmd *cobra.Command, name string, o *runner.Options) (stop func()) {
 	p, stdout := progress.Start(cmd.ErrOrStderr(), name), os.Stdout
 	o.Print, os.Stdout = p, os.Stderr
@@ -206,12 +206,13 @@ func redirectOutput(cmd *cobra.Command, name string, o *runner.Options) (stop fu
 	}
 }
 
+// oneScenario checks that the command has one argument, the scenario.
 func oneScenario(cmd *cobra.Command, args []string) error {
 	return oneArg("SCENARIO", "no scenario: name a file or one of "+strings.Join(scenario.Names(), ", "))(cmd, args)
 }
 
-// scenarioUses declares that a command reads the file name, unless name is a registered
-// scenario.
+// scenarioUses returns the files that a command with the scenario name reads: the file
+// name, or none if name is a registered scenario.
 func scenarioUses(name string) *file.Uses {
 	u := new(file.Uses)
 	if name != "" && !slices.Contains(scenario.Names(), name) {
@@ -220,7 +221,8 @@ func scenarioUses(name string) *file.Uses {
 	return u
 }
 
-// exactArgs requires one argument for each of the names.
+// exactArgs returns a check that the command has one argument for each of the names. The
+// error lists the names.
 func exactArgs(names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != len(names) {
@@ -245,9 +247,9 @@ func completeScenario(*cobra.Command, []string, string) ([]cobra.Completion, cob
 	return scenario.Names(), cobra.ShellCompDirectiveDefault // or a file
 }
 
-// rewriteScenarioArgs changes the arguments of kernbench run FILE.yaml into those of
-// kernbench comm run FILE.yaml, and returns other arguments unchanged. kernbench run
-// accepts benches and scenarios, but their flags differ.
+// rewriteScenarioArgs changes the arguments of kernbench run FILE.yaml into the arguments
+// of kernbench comm run FILE.yaml, and returns other arguments unchanged. kernbench run
+// accepts benches and scenarios, but benches and scenarios have different flags.
 func rewriteScenarioArgs(root *cobra.Command, args []string) []string {
 	if len(args) == 0 || args[0] != "run" {
 		return args

@@ -69,14 +69,15 @@ outputs:
 	}
 })
 
-// command runs kernbench with arguments, and returns its exit status and output.
+// command runs kernbench with arguments. It returns the exit status, the standard output
+// and the standard error.
 func command(ctx context.Context, args ...string) (code int, stdout, stderr string) {
 	var out, errs bytes.Buffer
 	code = Run(ctx, args, &out, &errs)
 	return code, out.String(), errs.String()
 }
 
-// TestListBroken checks that comm list still lists the other scenarios if a registered
+// TestListBroken checks that comm list still lists the other scenarios if one registered
 // scenario has mistakes.
 func TestListBroken(t *testing.T) {
 	registerScenarios()
@@ -142,9 +143,9 @@ func TestRaces(t *testing.T) {
 	}
 }
 
-// TestNoRaces checks that a check that finds no races says so, together with what it does
-// not check. Rounds are ordered on the simulator, so that the Put of one round and the Load
-// of the next are not a race.
+// TestNoRaces checks that comm run says when its check has found no races, together with
+// what the check does not cover. On the simulator, rounds are ordered, so the Put of one
+// round and the Load of the next are not a race.
 func TestNoRaces(t *testing.T) {
 	registerScenarios()
 	const want = "races     no races\n          not looked for: accesses of different rounds, those that other inputs would make, Go variables that kernels share\n"
@@ -168,8 +169,8 @@ func TestNoRaces(t *testing.T) {
 	}
 }
 
-// TestRoots checks that the result has the root of scenarios with a root, and that other
-// scenarios refuse --root.
+// TestRoots checks that the result of a scenario with a root rank names the root, and that
+// other scenarios refuse --root.
 func TestRoots(t *testing.T) {
 	registerScenarios()
 	for _, name := range []string{"all_to_all", "all_to_all_pairs", "all_gather", "all_reduce", "broadcast", "domain_rank_map", "dual_domain_overlap", "ep_dispatch_combine", "ffn_tp", "reduce_scatter", "treduce", "rooted_function"} {

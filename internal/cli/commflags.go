@@ -21,8 +21,8 @@ import (
 )
 
 // addScenarioFlags adds the flags that choose a scenario's ranks and parameters to a
-// command. The returned function stores their values in the options. If tasks is not nil,
-// values of --set that begin with "tasks." are added to tasks.Sets.
+// command. The returned function stores the values of these flags in the options. If tasks
+// is not nil, values of --set that begin with "tasks." are added to tasks.Sets.
 func addScenarioFlags(cmd *cobra.Command, tasks *taskFlags) func(*runner.Options) error {
 	var nranks, root, rounds int
 	intFlag(cmd, &nranks, "nranks", 0, "number `N` of ranks (default: that of --devices, else of the scenario)")
@@ -66,7 +66,7 @@ func addScenarioFlags(cmd *cobra.Command, tasks *taskFlags) func(*runner.Options
 }
 
 // addBackendFlags adds the flags that choose the backend and its machine to a command. The
-// returned function stores their values in the options.
+// returned function stores the values of these flags in the options.
 func addBackendFlags(cmd *cobra.Command) func(*runner.Options) error {
 	backend := choiceFlag(cmd, "backend", "kind of ranks: processes, goroutines or simulated", runner.Backends...)
 	preset := cmd.Flags().StringP("topology", "t", "", "file or preset `NAME` of the machine for --backend sim, a2a3sim or a5sim (default: default)")
@@ -97,7 +97,7 @@ func addBackendFlags(cmd *cobra.Command) func(*runner.Options) error {
 	}
 }
 
-// timeoutFlag adds --timeout to a command. The value 0 means no timeout.
+// timeoutFlag adds --timeout to a command. The flag sets *p; 0 means no timeout.
 func timeoutFlag(cmd *cobra.Command, p *time.Duration) {
 	parse := func(text string) (time.Duration, error) {
 		d, err := time.ParseDuration(text)
@@ -132,7 +132,7 @@ func addTaskFlags(cmd *cobra.Command) *taskFlags {
 	return f
 }
 
-// checkSets returns an error for a --set that does not change tasks.yaml.
+// checkSets returns an error if --set was given with a key that is not of tasks.yaml.
 func (f *taskFlags) checkSets() error {
 	for _, set := range f.Sets {
 		if !strings.HasPrefix(set, setup.Tasks.Prefix) {
@@ -142,7 +142,8 @@ func (f *taskFlags) checkSets() error {
 	return nil
 }
 
-// read stores the flags of the backend and of tasks in o, and checks the files of the run.
+// read stores the flags of the backend and of tasks in o. It also checks the files that the
+// run uses; folder is the folder for values, or "" for none.
 func (f *taskFlags) read(o *runner.Options, backend func(*runner.Options) error, folder string) error {
 	err := backend(o)
 	if err == nil {
@@ -199,8 +200,8 @@ func (f *taskFlags) checkFiles(o *runner.Options, folder string) error {
 	return use.Check()
 }
 
-// report calls print, which prints the result r, and adds the charts that the flags ask
-// for.
+// report writes the charts of the tasks in r that the flags ask for, and calls print, which
+// prints r.
 func (f *taskFlags) report(r *runner.Result, format string, print func() error) error {
 	if r.Tasks == nil {
 		return print()

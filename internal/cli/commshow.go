@@ -84,8 +84,8 @@ window, offset, staged, domain).`,
 	return cmd
 }
 
-// refuseOthers returns an error if a flag other than flag was given. flag prints a file
-// unchanged, so that other flags would have no effect.
+// refuseOthers returns an error if a flag other than the given one was set. The given flag
+// makes the command print a file unchanged, so other flags would have no effect.
 func refuseOthers(cmd *cobra.Command, flag string) (err error) {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		if f.Name != flag && !f.Hidden && err == nil {

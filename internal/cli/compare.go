@@ -96,7 +96,8 @@ systems, difference, schema and rows.`,
 	return cmd
 }
 
-// compareFiles compares two files or folders.
+// compareFiles compares the two result files or folders that o names and prints the
+// comparison.
 func compareFiles(cmd *cobra.Command, o compare.Options, format string, all bool) error {
 	if err := new(file.Uses).Reads("A", o.A).Reads("B", o.B).Check(); err != nil {
 		return err
@@ -132,8 +133,8 @@ func compareFiles(cmd *cobra.Command, o compare.Options, format string, all bool
 	return nil
 }
 
-// reference returns the named reference together with our own numbers, or the list of
-// references if name is empty.
+// reference runs the measurement that corresponds to the named reference, and returns the
+// comparison of both. If name is empty, it returns the list of references.
 func reference(cmd *cobra.Command, name string) (result, error) {
 	if name == "" {
 		return compare.ListReferences()

@@ -47,9 +47,9 @@ runtimes, with the keys of the file; times are in ns, and their keys end in _ns.
 }
 
 // configCommand returns the command for a kind of configuration, with the subcommands show,
-// validate and schema. long is its help and showHelp that of show, which prints YAML or the
-// result of describe. member names a member of validate's JSON that other kinds do not
-// have.
+// validate and schema. long is the help of the command, and showHelp the help of show. show
+// prints YAML or the result of describe. validate prints JSON with a member that other
+// kinds do not have; member is its name.
 func configCommand(k *setup.Kind, long, showHelp, member string, schema func() []byte, describe func(*setup.Loaded) (result, error)) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: k.Name, Short: "Show and check " + k.Says, Long: long,
@@ -92,7 +92,8 @@ type validator struct {
 	member   string // member of the list that other kinds do not have, for the help
 }
 
-// command returns the command that checks the configurations named by its arguments.
+// command returns the command validate, which checks the configurations that its arguments
+// name.
 func (k validator) command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "validate [FILE|PRESET]...",
@@ -138,8 +139,8 @@ source, hash%s and errors (file, line, column, path, message).`, k.Name, k.fallb
 	return cmd
 }
 
-// schemaCommand returns the subcommand schema of the command parent. It prints the JSON
-// Schema of a kind of file.
+// schemaCommand returns the subcommand schema of the command named parent. The subcommand
+// prints schema, the JSON Schema of the given kind of file.
 func schemaCommand(parent, file string, schema func() []byte) *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema",

@@ -20,8 +20,8 @@ grid:
 `
 
 // TestDamagedResults checks that every command that reads results refuses a damaged file
-// and does not change it. A missing point is not damage: it is run again, refused, or
-// warned of.
+// and does not change it. A missing point is not damage: depending on the command, the
+// point is run again, or the file is refused or read with a warning.
 func TestDamagedResults(t *testing.T) {
 	t.Chdir(t.TempDir())
 	put := func(name, text string) {
@@ -109,9 +109,9 @@ func TestDamagedResults(t *testing.T) {
 	}
 }
 
-// TestAnotherBuild checks that points of another build of the program are kept with a
-// warning, or refused with --strict. The file has the format of an early version, without
-// checksums.
+// TestAnotherBuild continues a sweep whose finished points come from another build of the
+// program. It checks that the points are kept with a warning, and refused with --strict.
+// The file has the format of an early version, without checksums.
 func TestAnotherBuild(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile("small.yaml", []byte(small), 0o666); err != nil {

@@ -56,8 +56,8 @@ func (e *exitError) Error() string {
 	return e.err.Error()
 }
 
-// Unwrap returns the error as a list, so that the messages of joined errors are printed on
-// separate lines.
+// Unwrap returns the error in a list, so that config.Flatten finds the errors that it joins
+// and their messages are printed on separate lines.
 func (e *exitError) Unwrap() []error {
 	if e.err == nil {
 		return nil
@@ -65,7 +65,8 @@ func (e *exitError) Unwrap() []error {
 	return []error{e.err}
 }
 
-// badInput returns err with the exit status of bad usage or input, or nil if err is nil.
+// badInput returns err with exitUsage, the exit status for bad usage or input. It returns
+// nil if err is nil.
 func badInput(err error) error {
 	if err == nil {
 		return nil
@@ -73,8 +74,9 @@ func badInput(err error) error {
 	return &exitError{exitUsage, err}
 }
 
-// wrongResult returns an error with the exit status of wrong values and failed checks, and
-// one message for each text. It returns nil if there are no texts.
+// wrongResult returns an error with exitWrong, the exit status for wrong values and failed
+// checks. The error has one message for each text. wrongResult returns nil if there are no
+// texts.
 func wrongResult(texts ...string) error {
 	if len(texts) == 0 {
 		return nil
@@ -94,9 +96,10 @@ var (
 	nameErrors = []error{fs.ErrNotExist, fs.ErrPermission, fs.ErrExist, syscall.EISDIR, syscall.ENOTDIR, syscall.EROFS, syscall.ENAMETOOLONG, syscall.ELOOP, syscall.ETXTBSY}
 )
 
-// status returns the exit status for an error. The cause of the error decides, not the
-// command that returned it. A signal comes first, before failures that it caused. Next come
-// failures of the system, and then the exit status that the command has chosen.
+// status returns the exit status for an error. The cause of the error determines the
+// status, not the command that returned it. A signal has precedence over failures that it
+// caused. Next come failures of the system, and then the exit status that the command has
+// chosen.
 func status(ctx context.Context, err error) int {
 	var exit *exitError
 	is := func(target error) bool { return errors.Is(err, target) }
@@ -126,8 +129,8 @@ func isNameError(err error) bool {
 		slices.ContainsFunc(nameErrors, func(target error) bool { return errors.Is(err, target) })
 }
 
-// printErrors prints a message for each error that err joins, and each message once: a bad
-// --set is one mistake, even if it was applied to several machines.
+// printErrors prints a message for each error that err joins. It prints equal messages
+// once: a bad --set is one mistake, even if it was applied to several machines.
 func printErrors(w io.Writer, err error) {
 	printed := map[string]bool{}
 	for _, e := range config.Flatten(err) {
@@ -163,7 +166,7 @@ func (o *output) Write(p []byte) (n int, err error) {
 	return n, o.err
 }
 
-// flush writes what the escaping writer still holds.
+// flush writes the bytes that the escaping writer still holds.
 func (o *output) flush() {
 	if text, ok := o.to.(*printable.Writer); ok && o.err == nil {
 		o.err = text.Flush()
@@ -187,8 +190,8 @@ func escapeOutput(cmd *cobra.Command, escape bool) {
 // has --format csv, the value has a method WriteCSV.
 type result interface{ WriteText(io.Writer) error }
 
-// printResult prints a result in a format. If the result has a method Mistakes, printResult
-// returns an error with the mistakes, or nil if there are none.
+// printResult prints a result in the given format. If the result has a method Mistakes that
+// returns mistakes, printResult returns them as an error.
 func printResult(cmd *cobra.Command, format string, r result) (err error) {
 	w := cmd.OutOrStdout()
 	switch format {
@@ -205,8 +208,8 @@ func printResult(cmd *cobra.Command, format string, r result) (err error) {
 	return err
 }
 
-// setRun makes a command print the result that run returns, and adds --format with the
-// formats text and json, and those in more. It returns the command.
+// setRun sets the function that cmd runs: it prints the result that run returns. setRun
+// also adds --format with the formats text and json, and those in more. It returns cmd.
 func setRun(cmd *cobra.Command, run func(cmd *cobra.Command, args []string) (result, error), more ...string) *cobra.Command {
 	format := formatFlag(cmd, more...)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

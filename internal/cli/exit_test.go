@@ -64,8 +64,8 @@ var (
 	}
 )
 
-// TestExitStatus checks that a kind of failure has the same exit status in all commands
-// that can fail in this way.
+// TestExitStatus checks that a kind of failure, such as a missing file, has the same exit
+// status in all commands that can fail in this way.
 func TestExitStatus(t *testing.T) {
 	registerScenarios()
 	createExitFixtures(t)
@@ -123,7 +123,7 @@ func TestExitStatus(t *testing.T) {
 }
 
 // TestExitStatusOfAll checks the exit statuses of failures that every command can have: an
-// unknown flag, a signal, and output that fails.
+// unknown flag, a signal, and output that cannot be written.
 func TestExitStatusOfAll(t *testing.T) {
 	createExitFixtures(t)
 	root, _ := rootCmd()
@@ -170,8 +170,8 @@ func TestExitStatusOfAll(t *testing.T) {
 	}
 }
 
-// TestStatus checks that the cause of an error determines the exit status, even if it is
-// wrapped.
+// TestStatus checks that the cause of an error determines the exit status, even if other
+// errors wrap the cause.
 func TestStatus(t *testing.T) {
 	path := func(err error) error { return &fs.PathError{Op: "open", Path: "x", Err: err} }
 	for _, tt := range []struct {

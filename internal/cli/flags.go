@@ -39,23 +39,23 @@ func (v value[T]) Set(text string) error {
 	return err
 }
 
-// number returns the value of a flag that takes a whole number.
+// number returns the flag value that stores a whole number in *p.
 func number(p *int) value[int] { return value[int]{p, "N", strconv.Atoi, "write a whole number"} }
 
-// intFlag adds a flag that takes a whole number to a command.
+// intFlag adds to a command a flag that stores a whole number in *p. value is the default.
 func intFlag(cmd *cobra.Command, p *int, name string, value int, usage string) {
 	*p = value
 	cmd.Flags().Var(number(p), name, usage)
 }
 
-// strictFlag adds --strict to a command.
+// strictFlag adds --strict to a command. The flag sets *p.
 func strictFlag(cmd *cobra.Command, p *bool) {
 	cmd.Flags().BoolVar(p, "strict", false, "refuse points of another build of the program instead of warning")
 }
 
-// oldFlag adds the hidden flag name, an old name of the flag newName, to a command. Setting
-// the hidden flag sets newName and reports the new name. A name of one letter is a
-// shorthand.
+// oldFlag adds a hidden flag to a command for name, the old name of the flag newName.
+// Setting the hidden flag sets newName and reports the new name to the user. A name of one
+// letter is a shorthand.
 func oldFlag(cmd *cobra.Command, name, newName string) {
 	old, letter, current := "--"+name, "", "--"+newName
 	if len(name) == 1 {
@@ -75,14 +75,15 @@ func oldFlag(cmd *cobra.Command, name, newName string) {
 	cmd.Flags().Lookup(name).Hidden = true
 }
 
-// choiceFlag adds a flag that allows a few words to a command. The first word is the
-// default.
+// choiceFlag adds a flag whose value must be one of the allowed words to a command. The
+// first word is the default. It returns a pointer to the value.
 func choiceFlag(cmd *cobra.Command, name, usage string, allowed ...string) *string {
 	return wordFlag(cmd, name, "", usage, allowed[0], allowed)
 }
 
-// wordFlag adds a flag that allows a few words to a command, with a shorthand letter (""
-// for none) and a default. If allowed is empty, the flag allows any text.
+// wordFlag adds a flag whose value must be one of the allowed words to a command. If
+// allowed is empty, any text is allowed. letter is the shorthand ("" for none) and chosen
+// the default. It returns a pointer to the value.
 func wordFlag(cmd *cobra.Command, name, letter, usage, chosen string, allowed []string) *string {
 	kind := cmp.Or(strings.Join(allowed, "|"), "TEXT")
 	if len(kind) > maxKindWidth {
@@ -110,12 +111,13 @@ func checkWord(word string, allowed []string) error {
 	return nil
 }
 
-// fidelityFlag adds --fidelity to a command.
+// fidelityFlag adds --fidelity to a command and returns a pointer to its value.
 func fidelityFlag(cmd *cobra.Command) *string {
 	return choiceFlag(cmd, "fidelity", "model of the fabric: trains of flits or single flits", "train", "flit")
 }
 
 // formatFlag adds --format to a command, with the formats text and json, and those in more.
+// It returns a pointer to the value.
 func formatFlag(cmd *cobra.Command, more ...string) *string {
 	return choiceFlag(cmd, "format", "output format", append([]string{"text", "json"}, more...)...)
 }
@@ -128,7 +130,8 @@ type misuse struct {
 	why  string // text of the error after the name of the flag
 }
 
-// refuse returns an error for the first rule in the list that applies.
+// refuse returns an error for the first rule in the list that applies, or nil if no rule
+// applies.
 func refuse(cmd *cobra.Command, list ...misuse) error {
 	for _, m := range list {
 		if m.when && cmd.Flags().Changed(m.flag) {
@@ -138,7 +141,7 @@ func refuse(cmd *cobra.Command, list ...misuse) error {
 	return nil
 }
 
-// refuseAll returns an error for the first of the flags that was given.
+// refuseAll returns an error if one of the flags was given. why is the reason in the error.
 func refuseAll(cmd *cobra.Command, why string, flags ...string) error {
 	for _, flag := range flags {
 		if err := refuse(cmd, misuse{flag, true, why}); err != nil {
@@ -148,7 +151,8 @@ func refuseAll(cmd *cobra.Command, why string, flags ...string) error {
 	return nil
 }
 
-// complete registers the words that the shell completes as values of a flag.
+// complete makes the shell complete the value of a flag with the given words. then says
+// what else the shell may complete, such as file names.
 func complete(cmd *cobra.Command, flag string, words []string, then cobra.ShellCompDirective) {
 	err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, then))
 	if err != nil {
@@ -159,7 +163,7 @@ func complete(cmd *cobra.Command, flag string, words []string, then cobra.ShellC
 // configFlags has the flags that choose the configurations of a command.
 type configFlags struct{ setup.Choice }
 
-// notEmpty returns the word, or an error if it is empty.
+// notEmpty returns word, or an error if word is empty.
 func notEmpty(word string) (string, error) {
 	if word == "" {
 		return "", errors.New("empty")
@@ -200,8 +204,8 @@ func (f *configFlags) addSet(cmd *cobra.Command) {
 	complete(cmd, "set", keys, cobra.ShellCompDirectiveNoSpace|cobra.ShellCompDirectiveNoFileComp)
 }
 
-// load reads the configurations. It checks their files together with the other files that
-// the command uses.
+// load reads the configurations that the flags choose. It checks their files together with
+// use, the other files that the command uses.
 func (f *configFlags) load(ctx context.Context, use *file.Uses) (*setup.Loaded, error) {
 	l, err := f.Load(ctx)
 	if err != nil {

@@ -40,9 +40,9 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// startOnFullDisk runs a command line in which FULL is a folder on a full file system. Only
-// the process of the command sees that file system. prepared is a folder that is copied
-// there before the file system is filled; "" for none.
+// startOnFullDisk starts a process that runs the command line with FULL replaced by a
+// folder on a full file system. Only this process sees the file system. prepared is a
+// folder that is copied there before the file system is filled; "" for none.
 func startOnFullDisk(t *testing.T, prepared, line string) (code int, stderr string) {
 	t.Helper()
 	at := t.TempDir()
@@ -72,7 +72,8 @@ func startOnFullDisk(t *testing.T, prepared, line string) (code int, stderr stri
 // noFullDisk is the exit status of runOnFullDisk if it cannot mount a file system.
 const noFullDisk = 99
 
-// runOnFullDisk is the main function of the process that startOnFullDisk starts.
+// runOnFullDisk runs in the process that startOnFullDisk starts. It mounts and fills a
+// small file system and then runs the command line.
 func runOnFullDisk() {
 	at, prepared := os.Args[1], os.Args[2]
 	err := syscall.Mount("none", at, "tmpfs", 0, "size=64k,nr_inodes=200")
@@ -93,7 +94,7 @@ func runOnFullDisk() {
 	os.Exit(Run(context.Background(), os.Args[3:], io.Discard, os.Stderr))
 }
 
-// fillDisk writes a file until the file system is full.
+// fillDisk writes zeros to a new file until the file system is full.
 func fillDisk(name string) error {
 	f, err := os.Create(name)
 	for err == nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// FuzzSet checks that any text of --set is either refused or gives a configuration with a
-// hash.
+// FuzzSet checks that any argument of --set is either refused or gives a configuration with
+// a hash.
 func FuzzSet(f *testing.F) {
 	f.Add("system.sips.count=8")
 	f.Add("sip.ucie.bandwidth=256GB/s")

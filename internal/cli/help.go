@@ -50,7 +50,8 @@ var commandGroups = []*cobra.Group{
 	{ID: "other", Title: "Other commands:"},
 }
 
-// setGroup puts commands into the group id of commandGroups, and returns them.
+// setGroup puts commands into the group of commandGroups with an ID, and returns the
+// commands.
 func setGroup(id string, commands ...*cobra.Command) []*cobra.Command {
 	for _, c := range commands {
 		c.GroupID = id
@@ -61,8 +62,8 @@ func setGroup(id string, commands ...*cobra.Command) []*cobra.Command {
 // paramFlag is the key of the annotation of flags that are parameters of benches.
 const paramFlag = "param"
 
-// findInGroups returns the index of a flag's group in flagGroups and the flag's index in
-// the group, or -1 and -1 for a flag in no group.
+// findInGroups returns the index in flagGroups of the group that has a flag of cmd, and the
+// index of the flag in that group. It returns -1 and -1 if no group has the flag.
 func findInGroups(cmd *cobra.Command, flag string) (group, index int) {
 	for _, name := range []string{cmd.Name() + " " + flag, flag} {
 		for i, g := range flagGroups {
@@ -115,7 +116,8 @@ func benchFlags(b bench.Bench) listedFlags {
 	return listed
 }
 
-// writeFlags writes flags by heading. All usage texts begin in the same column.
+// writeFlags writes flags with their usage texts, by heading. All usage texts begin in the
+// same column.
 func writeFlags(w io.Writer, groups []listedFlags) {
 	all := pflag.NewFlagSet("", pflag.ContinueOnError)
 	all.SortFlags = false

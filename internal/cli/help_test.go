@@ -13,8 +13,8 @@ import (
 	"github.com/kernbench/kernbench/scenario"
 )
 
-// helpLines returns the command lines that show help: all commands, kernbench run with each
-// bench, and kernbench comm run with each scenario.
+// helpLines returns the arguments of all command lines that show help: every command,
+// kernbench run with each bench, and kernbench comm run with each scenario.
 func helpLines() (lines [][]string) {
 	root, _ := rootCmd()
 	addBuiltins(root)
@@ -91,8 +91,9 @@ func TestFlagGroups(t *testing.T) {
 	}
 }
 
-// TestBenchHelp checks that the help of kernbench run lists the parameters of the named
-// bench, with the defaults and values of that bench, and no parameters without a bench.
+// TestBenchHelp checks that the help of kernbench run with a bench lists the parameters of
+// that bench, with its defaults and values, and that the help without a bench lists no
+// parameters.
 func TestBenchHelp(t *testing.T) {
 	const more = "kernbench run BENCH --help and kernbench list BENCH show the flags of a bench."
 	general := run(t, "run", "--help")

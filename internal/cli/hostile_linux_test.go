@@ -66,8 +66,8 @@ var hostileFiles = []struct {
 	{"blanks", func(path string) error { return os.WriteFile(path, bytes.Repeat([]byte(" "), 64<<20), 0o666) }},
 }
 
-// TestHostileFiles checks that every reader refuses every hostile file, without reading it
-// forever or keeping it in memory.
+// TestHostileFiles checks that every command in readers refuses every file in hostileFiles,
+// without reading the file forever or keeping it in memory.
 func TestHostileFiles(t *testing.T) {
 	if _, err := version.Program(); err != nil { // while this thread may still read the program's file
 		t.Fatal(err)
@@ -111,7 +111,8 @@ func TestHostileFiles(t *testing.T) {
 	}
 }
 
-// asNobody calls f in a thread that, unlike root, may not read all files.
+// asNobody calls f in a thread that may not read all files, even if the test runs as root.
+// It returns the result of f.
 func asNobody(t *testing.T, f func() int) int {
 	if os.Geteuid() != 0 {
 		return f()

@@ -39,9 +39,9 @@ func completeBench(*cobra.Command, []string, string) ([]cobra.Completion, cobra.
 	return setup.BenchNames(), cobra.ShellCompDirectiveNoFileComp
 }
 
-// addParamFlags adds a flag for each parameter of any bench to a command, and hidden flags
-// for former names of parameters. The returned function returns the parameters that were
-// given for a bench.
+// addParamFlags adds to a command a flag for each parameter of any bench, and a hidden flag
+// for each former name of a parameter. The returned function returns the parameters of
+// bench b that were given, by name.
 func addParamFlags(cmd *cobra.Command) func(b bench.Bench) (map[string]string, error) {
 	values := map[string]*string{}
 	for _, b := range bench.All() {
@@ -85,9 +85,9 @@ func addParamFlags(cmd *cobra.Command) func(b bench.Bench) (map[string]string, e
 	}
 }
 
-// completeParam returns a function that returns the values of a parameter, for completion
-// by the shell. The values are those of the bench that the command line names, else of the
-// first bench that has the parameter.
+// completeParam returns a function with which the shell completes the values of the
+// parameter name. The values are those of the bench that the command line names, else of
+// the first bench that has the parameter.
 func completeParam(name string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		benches := bench.All()

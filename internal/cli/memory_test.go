@@ -14,8 +14,8 @@ import (
 	"github.com/kernbench/kernbench/internal/host/hosttest"
 )
 
-// TestControlGroup checks that commands that need more memory than their control group
-// allows, 256 MiB, are refused with a reason and not killed.
+// TestControlGroup checks that a command that needs more memory than its control group
+// allows, 256 MiB, ends with an error that gives the reason, and is not killed.
 func TestControlGroup(t *testing.T) {
 	group := hosttest.Group(t, 256<<20)
 	free := regexp.MustCompile(`and 0\.2\d* GB are free`)

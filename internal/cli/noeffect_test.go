@@ -13,9 +13,9 @@ const (
 	taskBenches       = "benches that do: task_chain, task_fanout, task_stencil, treduce_tasks"
 )
 
-// TestNoEffect checks that run and sweep refuse settings that a bench does not read, with
-// the benches that read them. Files that are used by default, such as ./ccl.yaml, are not
-// refused.
+// TestNoEffect checks that run and sweep refuse settings that the bench does not read. The
+// error lists the benches that read the setting. Files that are used by default, such as
+// ./ccl.yaml, are not refused.
 func TestNoEffect(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for name, text := range map[string]string{
@@ -46,7 +46,8 @@ func TestNoEffect(t *testing.T) {
 	run(t, "sweep", "flags.yaml")
 }
 
-// TestUses checks that every built-in bench declares what it uses, and uses exactly that.
+// TestUses checks that every built-in bench declares which configurations it uses, and uses
+// exactly those.
 func TestUses(t *testing.T) {
 	small := map[string]map[string]string{
 		"tp_mlp":            {"tp": "2", "tokens": "16", "hidden": "64", "ffn": "256"},

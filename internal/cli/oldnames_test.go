@@ -7,8 +7,8 @@ import (
 )
 
 // TestOldNames runs commands with old and with current spellings of names. It checks that
-// output and exit status are the same, and that standard error has one line for each old
-// spelling.
+// both have the same output and exit status, and that standard error has one line for each
+// old spelling.
 func TestOldNames(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for name, text := range map[string]string{

@@ -104,15 +104,16 @@ of lines are logarithmic if the largest value is at least 16 times the smallest
 	})
 }
 
-// warnMissing prints a warning if the file of a sweep lacks the rows of some points.
+// warnMissing prints a warning if points is not 0. points is the number of points whose
+// rows the sweep file at path lacks.
 func warnMissing(cmd *cobra.Command, path string, points int) {
 	if points > 0 {
 		warn(cmd.ErrOrStderr(), fmt.Sprintf("%s has no rows of %s: kernbench sweep --resume runs what is missing", path, printable.Count(points, "point")))
 	}
 }
 
-// completeColumns makes the shell complete flags with the columns of the file that the
-// command line names.
+// completeColumns makes the shell complete the values of flags with the names of the
+// columns in the file that the command line names.
 func completeColumns(cmd *cobra.Command, flags ...string) {
 	for _, flag := range flags {
 		err := cmd.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {

@@ -28,8 +28,8 @@ type pointFlags struct {
 	shard, report *string
 }
 
-// addPointFlags adds the flags of points to a command. defaultOut is the default of --out
-// in the help.
+// addPointFlags adds to a command the flags of pointFlags. defaultOut describes the default
+// of --out in the help.
 func addPointFlags(cmd *cobra.Command, defaultOut string) *pointFlags {
 	flags, f := cmd.Flags(), &pointFlags{cmd: cmd}
 	flags.StringVar(&f.File, "out", "", "`FILE` for the results, .jsonl (default: "+defaultOut+")")
@@ -41,8 +41,8 @@ func addPointFlags(cmd *cobra.Command, defaultOut string) *pointFlags {
 	return f
 }
 
-// options returns the options that the flags choose. File is the value of --out, or
-// "" if the flag was not given.
+// options returns the options that the flags choose. The field File is the value of --out,
+// or "" if the flag was not given.
 func (f *pointFlags) options() (o experiment.Options, err error) {
 	o = f.Options
 	if o.Shard, err = experiment.ParseShard(*f.shard); err != nil {
@@ -58,7 +58,7 @@ func (f *pointFlags) options() (o experiment.Options, err error) {
 }
 
 // startPoints completes the options before points run: it sets the program's name, and the
-// functions that show progress and warnings. It starts the display of progress.
+// functions that show progress and warnings. It starts and returns the display of progress.
 func startPoints(cmd *cobra.Command, name string, o *experiment.Options) (p *progress.Display, err error) {
 	if o.Program, err = version.Program(); err != nil {
 		return nil, fmt.Errorf("find out which program this is: %w", err)
@@ -68,10 +68,10 @@ func startPoints(cmd *cobra.Command, name string, o *experiment.Options) (p *pro
 	return p, nil
 }
 
-// finishPoints returns the error with which a command ends, given the error of running its
-// points. It returns nil if points failed, because the rows of the other points can be
-// shown. For other errors it also prints a hint to continue with --resume, if the finished
-// points are in a file.
+// finishPoints returns the error with which a command ends, given err, the error of running
+// its points. It returns nil if err only says that some points failed, because the rows of
+// the other points can be shown. For another error it also prints a hint to continue with
+// --resume, if the finished points are in a file.
 func finishPoints(w io.Writer, o experiment.Options, err error) error {
 	switch {
 	case err == nil, errors.As(err, new(*experiment.Failed)):
@@ -82,8 +82,9 @@ func finishPoints(w io.Writer, o experiment.Options, err error) error {
 	return err
 }
 
-// pointsError returns the error of a command if points failed or have wrong values, and nil
-// otherwise.
+// pointsError returns the error of a command if points failed, or if ok is false because
+// values are wrong. wrong has an error for each wrong value. pointsError returns nil if no
+// points failed and ok is true.
 func pointsError(o experiment.Options, failed *experiment.Failed, ok bool, wrong []error) error {
 	switch {
 	case failed == nil && ok:
@@ -98,7 +99,7 @@ func pointsError(o experiment.Options, failed *experiment.Failed, ok bool, wrong
 	return &exitError{exitFailed, errors.Join(errs...)}
 }
 
-// limitErrors returns the first 20 errors, and a count of the others.
+// limitErrors returns the first 20 errors, and an error with the number of the others.
 func limitErrors(errs []error) []error {
 	const most = 20
 	if len(errs) <= most {

@@ -23,9 +23,9 @@ import (
 // of text, or that XML must not contain.
 var hostile = []string{"a\x1b[31mb", "a\ab", "a\u202eb", "a\nb", "a\xffb", "a\x00b", "a\u2028\tb", "öl", "\xffx"}
 
-// TestHostileNames gives hostile names to commands, as bench names, settings, columns,
-// cells, keys, values, arguments and file names. It checks that text output is printable,
-// and that pictures are well-formed.
+// TestHostileNames passes the names in hostile to commands, as bench names, settings,
+// columns, cells, keys, values, arguments and file names. It checks that text output is
+// printable, and that pictures are well-formed.
 func TestHostileNames(t *testing.T) {
 	for _, name := range hostile {
 		t.Run(printable.Line(name), func(t *testing.T) {
@@ -150,8 +150,9 @@ func checkPictures(t *testing.T, files ...string) {
 	}
 }
 
-// TestOutputsAreDeclared checks that each command has --format, by which its output is
-// known to be text or data, or is in the list of commands that always print the same kind.
+// TestOutputsAreDeclared checks that each command has --format, which says whether its
+// output is text or data, or is in the list of commands that always print the same kind of
+// output.
 func TestOutputsAreDeclared(t *testing.T) {
 	known := map[string]bool{
 		"kernbench comm prepare": true, "kernbench comm execute": true, // text

@@ -43,15 +43,15 @@ type referenceText struct {
 	first  map[string]string      // path of the first command schema and validate, by name
 }
 
-// flagKey returns a key that is the same for flags with the same name and meaning. Examples
-// in the usage text do not count.
+// flagKey returns a key that is the same for flags of several commands with the same name
+// and meaning. Examples in the usage text make no difference.
 func flagKey(f *pflag.Flag) string {
 	usage, _, _ := strings.Cut(f.Usage, " such as ")
 	return f.Name + " " + usage
 }
 
-// commonFlags returns the flags that several commands have. If flags with the same name
-// differ, it returns the one that most commands have.
+// commonFlags returns the flags that several commands have, by flagKey. If flags with the
+// same name have different keys, it returns only the flag that most commands have.
 func commonFlags(root *cobra.Command) map[string]*pflag.Flag {
 	all, count := map[string]*pflag.Flag{}, map[string]int{}
 	var visit func(*cobra.Command)

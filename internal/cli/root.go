@@ -52,8 +52,9 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return code
 }
 
-// collectHints returns a context that collects old spellings of names, and a function that
-// returns a hint for each old spelling that was used, in alphabetical order.
+// collectHints returns a context that collects old spellings of names while a command runs.
+// The returned function returns a hint with the new name for each old spelling that was
+// used, in alphabetical order.
 func collectHints(ctx context.Context) (context.Context, func() []string) {
 	var mu sync.Mutex
 	seen := map[string]bool{}
@@ -70,7 +71,7 @@ func collectHints(ctx context.Context) (context.Context, func() []string) {
 }
 
 // rootCmd returns the kernbench command with all subcommands. *started becomes true when a
-// command runs. All errors before that are usage errors.
+// command runs; an error before that is a usage error.
 func rootCmd() (root *cobra.Command, started *bool) {
 	started = new(bool)
 	root = &cobra.Command{
@@ -197,7 +198,7 @@ func addBuiltins(root *cobra.Command) {
 }
 
 // noArgs returns an error if there are arguments. Most often such an argument is the name
-// of a machine without --topology, and the error says so.
+// of a machine without --topology; then the error suggests --topology.
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -209,8 +210,8 @@ func noArgs(cmd *cobra.Command, args []string) error {
 }
 
 // flagError adds a suggestion to the error of an unknown flag. A single letter is not
-// enough to guess a flag of this command. For a letter, flagError adds its meaning in other
-// commands.
+// enough to guess a flag of this command, so for a letter flagError adds its meaning in
+// other commands.
 func flagError(cmd *cobra.Command, err error) error {
 	hint := ""
 	var unknown *pflag.NotExistError
@@ -232,8 +233,8 @@ func flagError(cmd *cobra.Command, err error) error {
 	return fmt.Errorf("%w%s%s", err, hint, seeHelp(cmd))
 }
 
-// describeShorthand returns a text with the meaning of a shorthand letter in other
-// commands, or "" if no command has it.
+// describeShorthand returns a text that says which flag of other commands has the given
+// shorthand letter, or "" if no command has it.
 func describeShorthand(cmd *cobra.Command, letter string) string {
 	var flags, commands []string
 	var look func(*cobra.Command)
@@ -258,6 +259,7 @@ func describeShorthand(cmd *cobra.Command, letter string) string {
 	return fmt.Sprintf("; -%s is %s of %s", letter, strings.Join(flags, " or "), strings.Join(commands, " and "))
 }
 
+// seeHelp returns the end of an error message that refers to the help of a command.
 func seeHelp(cmd *cobra.Command) string {
 	return fmt.Sprintf("\nsee %s --help", cmd.CommandPath())
 }

@@ -128,8 +128,8 @@ func chooseBench(ctx context.Context, flag string, args []string) (bench.Bench, 
 	return setup.FindBench(ctx, flag)
 }
 
-// addRunFlags adds the flags that choose how a bench is run to a command. The returned
-// function returns the options that they choose.
+// addRunFlags adds to a command the flags that choose how a bench is run. The returned
+// function returns the options that the flags choose.
 func addRunFlags(cmd *cobra.Command) func() (bench.Options, error) {
 	var o bench.Options
 	flags := cmd.Flags()
@@ -155,7 +155,7 @@ func addRunFlags(cmd *cobra.Command) func() (bench.Options, error) {
 	}
 }
 
-// traceFlag adds --trace to a command.
+// traceFlag adds --trace to a command. The flag sets *name.
 func traceFlag(cmd *cobra.Command, name *string) {
 	cmd.Flags().StringVar(name, "trace", "", "record the activity of engines and links to `FILE`, for kernbench trace and Perfetto; .gz compresses")
 }
@@ -167,7 +167,8 @@ const maxLimit = 2 * time.Hour
 // cores.
 const maxThreads = 1024
 
-// threadsFlag adds --threads to a command. The returned function returns its value.
+// threadsFlag adds --threads to a command. The returned function returns the value of the
+// flag, or an error if it is invalid.
 func threadsFlag(cmd *cobra.Command) func() (int, error) {
 	var n int
 	intFlag(cmd, &n, "threads", 0, "number `N` of threads, 0 for one on each core; results do not depend on it")
@@ -179,7 +180,8 @@ func threadsFlag(cmd *cobra.Command) func() (int, error) {
 	}
 }
 
-// oneArg requires exactly one argument. missing is the error if there is none.
+// oneArg returns a check that the command has exactly one argument. what names the argument
+// in the error. missing is the error if there is no argument.
 func oneArg(what, missing string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
@@ -189,7 +191,8 @@ func oneArg(what, missing string) cobra.PositionalArgs {
 	}
 }
 
-// atMostOne allows no argument or one.
+// atMostOne returns a check that the command has at most one argument. what names the
+// argument in the error.
 func atMostOne(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) > 1 {

@@ -28,8 +28,8 @@ grid:
 `
 
 // TestSweepSurvivesKills kills a sweep five times, each time when its file has reached a
-// random size. It checks that no line is lost, and that the file in the end equals that of
-// a sweep without interruption.
+// random size, and then lets it finish. It checks that no line is lost, and that the
+// finished file equals the file of a sweep without interruption.
 func TestSweepSurvivesKills(t *testing.T) {
 	collectives, err := os.ReadFile("testdata/sweep/coll.yaml")
 	if err != nil {
@@ -70,8 +70,8 @@ func TestSweepSurvivesKills(t *testing.T) {
 	}
 }
 
-// killAt continues the sweep and kills it when the file has at least size bytes, unless the
-// sweep ends before.
+// killAt continues the sweep with --resume and kills it when its file has at least size
+// bytes. It does not kill a sweep that ends earlier.
 func killAt(t *testing.T, size int) {
 	t.Helper()
 	self, err := os.Executable()
@@ -106,7 +106,8 @@ func killAt(t *testing.T, size int) {
 	}
 }
 
-// wholeLines returns the complete lines of a file, or none if there is no file.
+// wholeLines returns the lines of a file that end with a newline, or none if there is no
+// file.
 func wholeLines(t *testing.T, file string) []string {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -118,8 +119,8 @@ func wholeLines(t *testing.T, file string) []string {
 }
 
 // TestSweepInterrupted checks that a sweep that is interrupted with Ctrl-C keeps the
-// finished points and prints how to continue. It also checks an interruption before the
-// first point, while all points are checked: the file does not change then.
+// finished points and prints how to continue. It also interrupts a sweep before the first
+// point, while it checks all points, and checks that the file does not change.
 func TestSweepInterrupted(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const points = 20 * 512 // more than can finish before the interruption

@@ -33,10 +33,10 @@ var registerTask = sync.OnceFunc(func() {
 	}})
 })
 
-// TestRunTasks checks that --tasks, --set and ./tasks.yaml determine the costs of a bench's
-// tasks, and that the result names their source. By default, submitting the task takes 300
-// ns, posting it 5 ns, the way to the compute core 140 ns, starting it 800 ns, and reading
-// that it has ended 100 ns.
+// TestRunTasks checks that --tasks, --set and ./tasks.yaml determine the makespan of a
+// bench with one task, and that the result names the configuration. By default, submitting
+// the task takes 300 ns, posting it 5 ns, the way to the compute core 140 ns, starting it
+// 800 ns, and reading that it has ended 100 ns.
 func TestRunTasks(t *testing.T) {
 	registerTask()
 	t.Chdir(t.TempDir())

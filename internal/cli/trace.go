@@ -143,7 +143,8 @@ func (r *traceReport) WriteText(w io.Writer) error {
 	return nil
 }
 
-// writeHeader writes the trace and the launch or program that a report is about.
+// writeHeader writes lines that name the trace and the launch or program that a report is
+// about.
 func (r *traceSource) writeHeader(w io.Writer, about *analysis.About, p *analysis.Program, l *analysis.Launch, launches int) {
 	fmt.Fprintf(w, "# trace: %s, recorded by kernbench %s, topology hash %s\n", r.File, cmp.Or(about.Version, "?"), cmp.Or(about.Topology, "?"))
 	if about.Bench != "" {
@@ -230,11 +231,12 @@ func writePath(w io.Writer, p *analysis.Path, all bool) {
 	fmt.Fprintf(w, "\nvisits: %s\n", strings.Join(visits, " -> "))
 }
 
-// isPE reports whether a part of a path is on a PE, and not at the host or on control
-// cores.
+// isPE reports whether where, the place of a part of a path, is a PE, not the host or a
+// control core.
 func isPE(where string) bool { return strings.Contains(where, ".pe") }
 
-// segmentText describes what happens in a segment.
+// segmentText describes what happens in a segment of a path: its kind, operation,
+// activities, bytes and wait for links.
 func segmentText(s analysis.Segment) string {
 	text := s.Kind
 	switch {
@@ -293,7 +295,8 @@ func decimalNS(t simtime.Time) string { return fmt.Sprintf("%.3f", t.NS()) }
 
 func percent(share float64) string { return fmt.Sprintf("%.1f%%", 100*share) }
 
-// writeNonEmpty writes a table after an empty line, or nothing if the list is empty.
+// writeNonEmpty writes an empty line and a table with a row for each element of a list. It
+// writes nothing if the list is empty.
 func writeNonEmpty[E any](w io.Writer, header []string, list []E, cells func(E) []string) {
 	if len(list) > 0 {
 		fmt.Fprintln(w)

@@ -16,9 +16,9 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// TestTracesOfRuns records runs. It checks that the critical path of the program, and of
-// every launch, takes exactly as long as the program or launch, and that the topology
-// explains all latencies on the path.
+// TestTracesOfRuns records traces of runs. It checks that the critical path of the program,
+// and of every launch, takes exactly as long as the program or launch. It also checks that
+// no latency on a path is longer than the topology explains.
 func TestTracesOfRuns(t *testing.T) {
 	small := []string{"sip.cube_mesh.w=2", "sip.cube_mesh.h=1"} // for runs that take long
 	tests := []struct {
@@ -112,9 +112,9 @@ func TestTracesOfRuns(t *testing.T) {
 	}
 }
 
-// checkPath checks that the segments of a path follow each other without gaps and together
-// take as long as the launch or program. It also checks that latencies are at most those of
-// issue, set-up, credits and the dispatch of tasks.
+// checkPath checks that the segments of path p follow each other without gaps and together
+// take the time took. It also checks that each latency is at most what longestLatency
+// returns.
 func checkPath(t *testing.T, g *topology.Graph, name string, took simtime.Time, p *analysis.Path) {
 	t.Helper()
 	at := simtime.Time(0)
@@ -135,8 +135,9 @@ func checkPath(t *testing.T, g *topology.Graph, name string, took simtime.Time, 
 	}
 }
 
-// longestLatency returns the largest latency of segment i that the topology and the costs
-// of tasks explain.
+// longestLatency returns the largest value that the latency in segment i of path p can
+// have: for issue, set-up, credits and the dispatch of tasks, as the topology and the costs
+// of tasks give it, and 0 for other kinds.
 func longestLatency(t *testing.T, g *topology.Graph, p *analysis.Path, i int) simtime.Time {
 	t.Helper()
 	pe := g.Spec().PE
@@ -168,7 +169,7 @@ func tcmOf(t *testing.T, g *topology.Graph, name string) topology.NodeID {
 	return g.PENode(sip, cube, pe, topology.KindTCM)
 }
 
-// TestTracePage checks the output of the commands in docs/use/traces.md.
+// TestTracePage checks that docs/use/traces.md shows the output of its commands.
 func TestTracePage(t *testing.T) {
 	page, err := filepath.Abs("../../docs/use/traces.md")
 	if err != nil {

@@ -104,8 +104,8 @@ func TestDecodeErrors(t *testing.T) {
 	}
 }
 
-// TestExtend checks that a document is merged over its base, that the base is not changed,
-// and that values keep their positions.
+// TestExtend checks that Extend merges a document over its base, that the base does not
+// change, and that values keep their positions.
 func TestExtend(t *testing.T) {
 	parse := func(file, src string) *Doc {
 		t.Helper()
@@ -144,8 +144,8 @@ func TestExtend(t *testing.T) {
 	}
 }
 
-// TestErrorOrder checks that errors are in the order of the text, those of the user's file
-// before those of the files that it extends.
+// TestErrorOrder checks that errors are in the order of the text, and that errors in the
+// user's file come before errors in the files that it extends.
 func TestErrorOrder(t *testing.T) {
 	p := Presets{"default": []byte(good + "bad: 1\n")}
 	d, err := p.Parse("child.yaml", []byte("worse: 1\nextends: default\ncores: many\nname: &n x\n"), "cache.size=warm")
@@ -217,8 +217,8 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// TestExcerpt checks that the caret is under the column of lines with long or unprintable
-// text.
+// TestExcerpt checks that the caret is under the right column of lines with long or
+// unprintable text.
 func TestExcerpt(t *testing.T) {
 	for _, c := range []struct {
 		line   string

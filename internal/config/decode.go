@@ -11,9 +11,9 @@ import (
 	"github.com/kernbench/kernbench/internal/lists"
 )
 
-// Decode fills the struct that dst points to. An error is always the [Errors] of the whole
-// document, in the order of its text. Fields without mistakes are filled even if there are
-// errors.
+// Decode fills the struct that dst points to from the document. If the document has
+// mistakes, the error is the [Errors] of the whole document, in the order of its text.
+// Fields without mistakes are filled even then.
 func (d *Doc) Decode(dst any, scalars Scalars) error {
 	found := *d // a copy with its own errors, so that the document can be decoded again
 	found.errs = slices.Clone(d.errs)
@@ -30,7 +30,7 @@ type decoder struct {
 	scalars Scalars
 }
 
-// value fills v from the value of a field; tag is the tag of v's struct field.
+// value fills v from the value of field f, which is at path. tag is the struct tag of v.
 func (d decoder) value(v reflect.Value, f *field, path string, tag reflect.StructTag) {
 	n := f.value
 	if n.refused {
@@ -96,7 +96,8 @@ var nodeForms = map[reflect.Kind]struct {
 	reflect.Bool: {scalar, "!!bool"}, reflect.String: {scalar, "!!str"},
 }
 
-// refuse adds an error if a node has the wrong kind for v, and reports whether it has.
+// refuse adds an error if node n is not written in the form that v needs, such as a list.
+// It reports whether it added an error.
 func (d decoder) refuse(v reflect.Value, n *node, path string, tag reflect.StructTag) bool {
 	form := nodeForms[v.Kind()]
 	if _, special := d.scalars[v.Type()]; special {
@@ -109,7 +110,7 @@ func (d decoder) refuse(v reflect.Value, n *node, path string, tag reflect.Struc
 	return true
 }
 
-// fields fills a struct from a mapping.
+// fields fills the struct v from the mapping that is the value of f.
 func (d decoder) fields(v reflect.Value, f *field, path string) {
 	known := Keys(v.Type())
 	for i := range f.value.fields {
@@ -134,7 +135,8 @@ func (d decoder) fields(v reflect.Value, f *field, path string) {
 	}
 }
 
-// didYouMeanKey is DidYouMean for an unknown key. It also finds a key by its aka tag.
+// didYouMeanKey returns the suggestion of DidYouMean for an unknown key. It also finds a
+// key by its other name in the aka tag.
 func didYouMeanKey(word string, known []Key) string {
 	for _, k := range known {
 		if aka := k.Tag.Get("aka"); aka == strings.ToLower(word) && aka != "" {
@@ -150,8 +152,8 @@ const NamePattern = `^[a-z][a-z0-9]*([_-][a-z0-9]+)*$`
 
 var namePattern = regexp.MustCompile(NamePattern)
 
-// entries fills a map from a mapping whose keys are names that the user chooses. An entry
-// with an invalid name is checked for other mistakes and left out.
+// entries fills the map v from the mapping n, whose keys are names that the user chooses.
+// An entry with an invalid name is checked for other mistakes and left out.
 func (d decoder) entries(v reflect.Value, n *node, path string, tag reflect.StructTag) {
 	for i := range n.fields {
 		f := &n.fields[i]
@@ -171,7 +173,8 @@ func (d decoder) entries(v reflect.Value, n *node, path string, tag reflect.Stru
 	}
 }
 
-// want describes how a value of a type is written, for messages.
+// want describes how a value of type t is written, for messages. tag is the tag of its
+// struct field.
 func (d decoder) want(t reflect.Type, tag reflect.StructTag) string {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()

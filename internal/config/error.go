@@ -26,7 +26,8 @@ type Error struct {
 	rank int // index of the source in its document
 }
 
-// Error returns "file:line:column: path: message" and the excerpt below it.
+// Error returns "file:line:column: path: message", followed by the excerpt on the lines
+// below.
 func (e *Error) Error() string {
 	var b strings.Builder
 	switch {

@@ -14,7 +14,9 @@ func (d *Doc) Extend(base *Doc) {
 	d.errs = append(d.errs, base.errs...)
 }
 
-// overlay returns top merged over bottom. It changes neither, because presets are shared.
+// overlay returns top merged over bottom. It merges mappings key by key; any other value of
+// top replaces that of bottom. It changes neither top nor bottom, because presets are
+// shared.
 func overlay(bottom, top *node) *node {
 	if bottom == nil || bottom.kind != mapping || top.kind != mapping {
 		return top
@@ -66,7 +68,9 @@ func (d *Doc) Set(arg string) {
 	d.root = overlay(d.root, wrap(n, path, s))
 }
 
-// wrap returns a value inside the nested mappings of its path.
+// wrap returns node n inside the mappings of its path: for the path a.b, a mapping with the
+// key a whose value is a mapping with the key b whose value is n. s is the source of all
+// keys.
 func wrap(n *node, path string, s *source) *node {
 	for path != "" {
 		outer, key := "", path

@@ -34,11 +34,11 @@ func (p Presets) Source(name string) ([]byte, error) {
 	return nil, fmt.Errorf("no preset %s; presets: %s%s", quote(name), strings.Join(names, ", "), DidYouMean(name, names))
 }
 
-// Load reads the file with a name or, if there is none, the preset with that name. Without
-// a name it reads defaultFile if that exists, else the preset default. It then applies
-// extends and the --set arguments. A file that exists but cannot be read is an error. The
-// only exception is an empty defaultFile to which standard output is redirected: it is
-// ignored, because it will hold the output of the command.
+// Load reads the file with the given name or, if there is no such file, the preset with
+// that name. Without a name it reads defaultFile if that exists, else the preset default.
+// It then applies extends and the --set arguments. A file that exists but cannot be read is
+// an error. The only exception is an empty defaultFile to which standard output is
+// redirected: it is ignored, because it will hold the output of the command.
 func (p Presets) Load(ctx context.Context, name, defaultFile string, sets ...string) (*Doc, error) {
 	if name == "" {
 		switch exists, err := defaultFileExists(defaultFile); {
@@ -68,8 +68,9 @@ func (p Presets) Load(ctx context.Context, name, defaultFile string, sets ...str
 	return d, err
 }
 
-// defaultFileExists reports whether the default file exists and is to be read. A file of
-// that name with the ending .yml is probably a mistake of the user, and therefore an error.
+// defaultFileExists reports whether the default file, name, exists and is to be read. If it
+// does not exist and a file with the ending .yml in place of .yaml does, the user has
+// probably mistyped the name, so this is an error.
 func defaultFileExists(name string) (bool, error) {
 	_, err := os.Lstat(name)
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -89,7 +90,7 @@ func isEmptyStdout(name string) bool {
 	return err == nil && info.Mode().IsRegular() && info.Size() == 0 && file.IsStdout(info)
 }
 
-// preset reads a preset and applies --set arguments.
+// preset reads the preset with a name and applies --set arguments.
 func (p Presets) preset(name string, sets []string) (*Doc, error) {
 	text, err := p.Source(name)
 	if err != nil {
@@ -98,12 +99,14 @@ func (p Presets) preset(name string, sets []string) (*Doc, error) {
 	return p.build(context.Background(), presetFile(name), text, chain{presetFile(name)}, sets)
 }
 
-// Parse is like Load for a text in memory. The text may extend only presets.
+// Parse reads a configuration from a text in memory, and otherwise does what Load does. The
+// text may extend only presets. file identifies the text in errors.
 func (p Presets) Parse(file string, text []byte, sets ...string) (*Doc, error) {
 	return p.build(context.Background(), file, text, nil, sets)
 }
 
-// build parses a text, merges it over what it extends, and applies --set arguments.
+// build parses a text, merges it over the files or presets that it extends, and applies
+// --set arguments.
 func (p Presets) build(ctx context.Context, file string, text []byte, from chain, sets []string) (*Doc, error) {
 	d, err := p.parseLayers(ctx, file, text, from)
 	if err != nil {
@@ -119,7 +122,7 @@ func (p Presets) build(ctx context.Context, file string, text []byte, from chain
 // user named. It is nil for a text in memory, which cannot extend files.
 type chain []string
 
-// parseLayers parses a text and merges it over what it extends.
+// parseLayers parses a text and merges it over the files or presets that it extends.
 func (p Presets) parseLayers(ctx context.Context, file string, text []byte, from chain) (*Doc, error) {
 	d, err := Parse(file, text)
 	if err != nil || d.extends == nil {
@@ -139,8 +142,9 @@ func (p Presets) parseLayers(ctx context.Context, file string, text []byte, from
 	return d, nil
 }
 
-// open reads the text that an extends key names: a preset if the name is a bare word, else
-// a file, relative to the file that extends it.
+// open reads the text that n, the value of an extends key, names. A bare word names a
+// preset. Another name is a file, relative to the file that contains the extends key, which
+// is the last one in the chain. open returns the name and the text.
 func (p Presets) open(ctx context.Context, n *node, from chain) (name string, text []byte, err error) {
 	presets := strings.Join(p.Names(), ", ")
 	if n.kind != scalar || n.tag != "!!str" {
@@ -170,8 +174,9 @@ func (p Presets) open(ctx context.Context, n *node, from chain) (name string, te
 	return name, text, err
 }
 
-// fileHint returns the end of a message about a bare word that is not a preset. It is not
-// empty if there is a file or directory of that name next to the file that extends it.
+// fileHint returns a hint for a message about a bare word that is not a preset. If dir, the
+// folder of the file with the extends key, has a file or directory of that name, the hint
+// says so. Otherwise the hint is "".
 func fileHint(dir, name string) string {
 	info, err := os.Stat(filepath.Join(dir, name))
 	switch {
@@ -183,7 +188,7 @@ func fileHint(dir, name string) string {
 	return fmt.Sprintf("; for the file write ./%s", name)
 }
 
-// isPath reports whether a name must be the name of a file.
+// isPath reports whether a name can only be the name of a file, not of a preset.
 func isPath(name string) bool {
 	return strings.ContainsAny(name, `/\`) || strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml")
 }
@@ -235,21 +240,23 @@ type File[T any] struct {
 	Check func(*T, Errors) error
 }
 
-// Load reads a file or a preset, until ctx ends; see [Presets.Load].
+// Load reads a file or a preset and decodes it; see [Presets.Load]. It stops with an error
+// when ctx ends.
 func (f File[T]) Load(ctx context.Context, name string, sets ...string) (*T, error) {
 	return f.decode(f.Presets.Load(ctx, name, f.DefaultFile, sets...))
 }
 
-// Parse is like Load for a text in memory. The text may extend only presets.
+// Parse reads a configuration from a text in memory, and otherwise does what Load does. The
+// text may extend only presets. file identifies the text in errors.
 func (f File[T]) Parse(file string, text []byte, sets ...string) (*T, error) {
 	return f.decode(f.Presets.Parse(file, text, sets...))
 }
 
-// Preset reads a preset.
+// Preset reads and decodes the preset with a name.
 func (f File[T]) Preset(name string) (*T, error) { return f.decode(f.preset(name, nil)) }
 
-// Default reads the preset default. It panics if the preset has mistakes, because the
-// preset is part of the program.
+// Default reads and decodes the preset default. It panics if the preset has mistakes,
+// because the preset is part of the program.
 func (f File[T]) Default() *T {
 	t, err := f.Preset("default")
 	if err != nil {
@@ -258,7 +265,7 @@ func (f File[T]) Default() *T {
 	return t
 }
 
-// decode decodes and checks a document; it returns err if that is not nil.
+// decode decodes and checks a document. If err is not nil, it returns err instead.
 func (f File[T]) decode(d *Doc, err error) (*T, error) {
 	if err != nil {
 		return nil, err

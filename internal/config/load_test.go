@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestExtends checks Load for files that extend others: cycles, long chains, missing files
-// and other mistakes.
+// TestExtends checks Load for files that extend other files: cycles, long chains, missing
+// files and other mistakes.
 func TestExtends(t *testing.T) {
 	t.Chdir(t.TempDir())
 	files := map[string]string{

@@ -7,13 +7,14 @@ import (
 	"testing"
 )
 
-// zoo is a configuration with names that the user chooses.
+// zoo is a configuration with mappings whose keys the user chooses.
 type zoo struct {
 	Rooms map[string]cache `yaml:"rooms,omitempty"`
 	Ages  map[string]int   `yaml:"ages,omitempty" range:"0..200"`
 }
 
-// TestDecodeMap checks that mappings of names are decoded, merged and encoded.
+// TestDecodeMap checks that mappings whose keys the user chooses are decoded, merged and
+// encoded.
 func TestDecodeMap(t *testing.T) {
 	d, err := Parse("zoo.yaml", []byte("rooms:\n  big-room_2: {size: 20C, color: red}\nages: {rex: 3, ida: 0}\n"))
 	if err != nil {
@@ -35,8 +36,8 @@ func TestDecodeMap(t *testing.T) {
 	}
 }
 
-// TestDecodeMapErrors checks the errors of mappings of names, and that entries with invalid
-// names are left out.
+// TestDecodeMapErrors checks the errors of mappings whose keys the user chooses, and that
+// entries with invalid names are left out.
 func TestDecodeMapErrors(t *testing.T) {
 	for _, c := range []struct {
 		src  string
@@ -95,7 +96,8 @@ func TestDecodeMapErrors(t *testing.T) {
 	}
 }
 
-// TestOnePreset checks that a single preset is enough.
+// TestOnePreset checks Load and Parse with a set of presets that has only the preset
+// default.
 func TestOnePreset(t *testing.T) {
 	t.Chdir(t.TempDir())
 	p := Presets{"default": []byte("ages: {rex: 3}\n")}

@@ -62,7 +62,7 @@ type field struct {
 	value *node
 }
 
-// field returns the field with a key, or nil.
+// field returns the field of a mapping with the given key, or nil if there is none.
 func (n *node) field(key string) *field {
 	for i := range n.fields {
 		if n.fields[i].key == key {
@@ -72,7 +72,7 @@ func (n *node) field(key string) *field {
 	return nil
 }
 
-// describe describes a value, for messages that expected another one.
+// describe describes the value for a message that says what was expected instead.
 func (n *node) describe() string {
 	switch {
 	case n.kind != scalar:
@@ -118,9 +118,10 @@ func (d *Doc) Files() (names []string) {
 	return names
 }
 
-// Errorf returns an error about the value at a path such as "overrides[2].link". Its
-// position is that of the value or, if there is none, of the innermost value around it. For
-// a nil document, which stands for a configuration built in Go, the error has no position.
+// Errorf returns an error about the value at a path such as "overrides[2].link". The error
+// has the position of that value or, if there is no such value, of the innermost value
+// around it. For a nil document, which stands for a configuration built in Go, the error
+// has no position.
 func (d *Doc) Errorf(path, format string, args ...any) *Error {
 	if d == nil {
 		return &Error{Path: path, Msg: fmt.Sprintf(format, args...)}
@@ -128,9 +129,9 @@ func (d *Doc) Errorf(path, format string, args ...any) *Error {
 	return d.errorAt(d.find(path), path, format, args...)
 }
 
-// ErrorIn is Errorf for a part of a text value that begins after the first before bytes. If
-// the source differs from the text, for example because of escapes or several lines, the
-// position is that of the whole value.
+// ErrorIn returns an error like Errorf, about a part of the value at path. text is the
+// value; the part begins after its first before bytes. If the source differs from text, for
+// example because of escapes or several lines, the position is that of the whole value.
 func (d *Doc) ErrorIn(path, text string, before int, format string, args ...any) *Error {
 	at := d.find(path)
 	if at.line >= 1 && at.line <= len(at.src.lines) {
@@ -147,9 +148,9 @@ func (d *Doc) ErrorIn(path, text string, before int, format string, args ...any)
 	return d.errorAt(at, path, format, args...)
 }
 
-// Latest returns the path whose value is in the topmost layer, which the user most likely
-// changed last: --set, then the file, then the files that it extends. If several paths are
-// in the same layer, it returns the first.
+// Latest returns the one of the paths whose value is in the topmost layer, which the user
+// most likely changed last. The topmost layer is --set, then the file, then the files that
+// it extends. If several paths are in the same layer, it returns the first.
 func (d *Doc) Latest(paths ...string) string {
 	best, least := "", 0
 	for _, p := range paths {
@@ -186,8 +187,8 @@ func (d *Doc) find(path string) pos {
 	return at
 }
 
-// place returns the position for errors about a field's value: that of a single value, or
-// the key of a mapping or list.
+// place returns the position for errors about the value of f: of the value itself if it is
+// a single value, and of the key if it is a mapping or list.
 func (f *field) place() pos {
 	if f.value.kind == scalar && f.value.tag != "!!null" {
 		return f.value.at
@@ -195,7 +196,7 @@ func (f *field) place() pos {
 	return f.at
 }
 
-// errorAt returns an error at a position.
+// errorAt returns an error at a position, about the value at path.
 func (d *Doc) errorAt(at pos, path, format string, args ...any) *Error {
 	e := at.error(format, args...)
 	e.Path = path
@@ -203,18 +204,20 @@ func (d *Doc) errorAt(at pos, path, format string, args ...any) *Error {
 	return e
 }
 
-// rank returns the index of an error's source in the document, by which errors are sorted.
+// rank returns the index of the source of e in the document. Errors are sorted by this
+// index first.
 func (d *Doc) rank(e *Error) int { return slices.Index(d.sources, e.src) }
 
-// fail adds an error, unless there are MaxErrors already.
+// fail adds an error at a position, about the value at path, unless there are MaxErrors
+// already.
 func (d *Doc) fail(at pos, path, format string, args ...any) {
 	if len(d.errs) < MaxErrors {
 		d.errs = append(d.errs, d.errorAt(at, path, format, args...))
 	}
 }
 
-// failKept adds an error about a mistake in spite of which the value at the path can be
-// used.
+// failKept adds an error like fail, for a mistake in spite of which the value at path can
+// be used.
 func (d *Doc) failKept(at pos, path, format string, args ...any) {
 	if len(d.errs) < MaxErrors {
 		d.fail(at, path, format, args...)
@@ -235,7 +238,7 @@ func (p pos) error(format string, args ...any) *Error {
 	return e
 }
 
-// quote returns a quoted text for a message, cut if it is long.
+// quote returns text in quotes, for a message. It shortens a long text.
 func quote(text string) string {
 	const long = 60
 	if r := []rune(text); len(r) > long {

@@ -22,8 +22,8 @@ const (
 // [Errors]. Decode reports all other mistakes.
 func Parse(file string, src []byte) (*Doc, error) { return parse(file, src, false) }
 
-// ParseStandalone is Parse for a kind of file that cannot extend others: extends is a key
-// without special meaning.
+// ParseStandalone parses the text of a file like Parse, for a kind of file that cannot
+// extend others: extends is a key without special meaning.
 func ParseStandalone(file string, src []byte) (*Doc, error) { return parse(file, src, true) }
 
 // tooLarge returns the error for a file of more than maxSize bytes.
@@ -85,7 +85,7 @@ func (s *source) checkText() *Error {
 	return nil
 }
 
-// parse returns the root of the only YAML document in a text; nil if there is none.
+// parse returns the root of the only YAML document in src, or nil if src has no document.
 func (s *source) parse(src []byte) (*yaml.Node, *Error) {
 	loader, err := yaml.NewLoader(bytes.NewReader(src),
 		yaml.WithPlugin(limit.New(limit.DepthValue(maxDepth))), yaml.WithUniqueKeys(false))
@@ -110,7 +110,7 @@ func (s *source) parse(src []byte) (*yaml.Node, *Error) {
 }
 
 // syntaxError adds a position to an error of the YAML library. It replaces messages about
-// the library's internals by ones that say what to correct.
+// the library's internals by messages that say what to correct.
 func (s *source) syntaxError(err error) *Error {
 	le, ok := errors.AsType[*yaml.LoadError](err)
 	if !ok {
@@ -154,8 +154,9 @@ func (s *source) syntaxError(err error) *Error {
 
 const noAlias = "anchors and aliases are not supported: write the value out"
 
-// node converts a YAML node and adds errors for features that a configuration may not use.
-// Positions are relative to base, where the text starts in its source.
+// node converts the YAML node y, at path, and adds errors for features that a configuration
+// may not use. Positions in y are relative to base, the position where the YAML text starts
+// in its source.
 func (d *Doc) node(y *yaml.Node, base pos, path string) *node {
 	at := base.plus(y)
 	n := &node{at: at, text: y.Value, tag: y.ShortTag()}
@@ -186,8 +187,9 @@ func (d *Doc) node(y *yaml.Node, base pos, path string) *node {
 	return n
 }
 
-// refuseAlias adds an error for the first anchor or alias of a document. A malicious
-// document may have very many. lost means that the value cannot be used.
+// refuseAlias adds an error for the first anchor or alias of a document, and ignores later
+// ones: a malicious document may have very many. lost means that the value at path cannot
+// be used.
 func (d *Doc) refuseAlias(at pos, path string, lost bool) {
 	switch {
 	case d.aliased:
@@ -199,7 +201,8 @@ func (d *Doc) refuseAlias(at pos, path string, lost bool) {
 	d.aliased = true
 }
 
-// addField adds a key and its value to a mapping, or an error if the key cannot be used.
+// addField adds a key and its value to the mapping n, or an error if the key cannot be
+// used.
 func (d *Doc) addField(n *node, key, value *yaml.Node, base pos, path string) {
 	at := base.plus(key)
 	first := n.field(key.Value)
@@ -222,7 +225,7 @@ func (d *Doc) addField(n *node, key, value *yaml.Node, base pos, path string) {
 	}
 }
 
-// plus returns the position of a YAML node in a text that starts at p.
+// plus returns the position in the source of a YAML node, if the YAML text starts at p.
 func (p pos) plus(y *yaml.Node) pos {
 	column := y.Column
 	if y.Line == 1 {

@@ -23,8 +23,8 @@ func Canonical(word string, known []string) (name string, ok bool) {
 // plain removes the characters that Canonical ignores.
 var plain = strings.NewReplacer("_", "", "-", "")
 
-// Resolve is like Canonical and calls Renamed, which reports a word that is spelled
-// differently from the known name; see [WithRenamed].
+// Resolve returns the results of Canonical. If word is spelled differently from the known
+// name, it also reports the old spelling with [Renamed].
 func Resolve(ctx context.Context, word string, known []string) (name string, ok bool) {
 	if name, ok = Canonical(word, known); ok {
 		Renamed(ctx, word, name)
@@ -42,11 +42,12 @@ func WithRenamed(ctx context.Context, report func(old, name string)) context.Con
 	return context.WithValue(ctx, renamedKey{}, report)
 }
 
-// ReportsRenamed reports whether ctx has a function of [WithRenamed].
+// ReportsRenamed reports whether ctx comes from [WithRenamed].
 func ReportsRenamed(ctx context.Context) bool { return ctx.Value(renamedKey{}) != nil }
 
-// Renamed reports an old spelling of a name to the function of [WithRenamed], if ctx has
-// one and the two differ. ctx may be nil, because help is printed without a context.
+// Renamed calls the function that was given to [WithRenamed] with an old spelling and the
+// name, if ctx has such a function and the two differ. ctx may be nil, because help is
+// printed without a context.
 func Renamed(ctx context.Context, old, name string) {
 	if ctx == nil || old == name {
 		return

@@ -96,8 +96,9 @@ func (l Limit) holds(n int64) bool {
 	return l.Min <= n && n <= l.Max
 }
 
-// wholeNumber parses an integer. It accepts only plain decimal digits. A quoted number is
-// text, and 1e3, 0x10 or 1_000 are more likely mistakes than intended.
+// wholeNumber parses node n as an integer that l allows. It accepts only plain decimal
+// digits. A quoted number is text, and 1e3, 0x10 or 1_000 are more likely mistakes than
+// intended.
 func wholeNumber(n *node, l Limit) (int64, error) {
 	digits := strings.TrimPrefix(n.text, "-")
 	plain := n.tag != "!!str" && digits != "" && strings.Trim(digits, "0123456789") == "" && (digits[0] != '0' || digits == "0")

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestStandalone checks that messages about standalone files do not suggest extends.
+// TestStandalone checks that messages about files read with ParseStandalone do not suggest
+// extends.
 func TestStandalone(t *testing.T) {
 	for _, tt := range []struct{ src, want string }{
 		{"", "m.yaml:1:1: the file is empty: write keys and values"},
@@ -26,7 +27,7 @@ func TestStandalone(t *testing.T) {
 	}
 }
 
-// TestErrorIn checks the column of errors about a part of a value.
+// TestErrorIn checks the column that ErrorIn gives to errors about a part of a value.
 func TestErrorIn(t *testing.T) {
 	for _, tt := range []struct {
 		src    string

@@ -101,8 +101,8 @@ var accessKinds = [oplog.NumKinds]struct {
 	oplog.Get: {fabric.Comm, pe.Get}, oplog.Put: {fabric.Comm, pe.Put},
 }
 
-// moveToPeer moves the pointer of a block to the same offset in a peer's part of the
-// window.
+// moveToPeer moves the pointer of b from this rank's part of the window to the same offset
+// in the part that a peer holds.
 func (c *Core) moveToPeer(b *tl.Block, peer int) error {
 	w := int(b.Ptr.Window) - 1
 	if w < 0 || w >= len(c.launch.Windows) {
@@ -126,7 +126,7 @@ type shardOf int
 
 func (rank shardOf) String() string { return fmt.Sprintf("the shard of rank %d", int(rank)) }
 
-// submit passes the core's requests to the DMA engine as one operation.
+// submit passes c.requests, the requests of one operation, to the DMA engine.
 func (c *Core) submit(id oplog.ID, kind oplog.Kind) {
 	n := len(c.requests)
 	t := transfer{id: id, core: c, begins: n, ends: n}
@@ -152,8 +152,8 @@ func (c *Core) submit(id oplog.ID, kind oplog.Kind) {
 	}
 }
 
-// hold reserves one position in the order of the PE's memory accesses for all requests that
-// access the core's pieces.
+// hold reserves a position in the order of the PE's memory accesses for a read or a write
+// of c.pieces. All requests of the operation share this position.
 func (c *Core) hold(id oplog.ID, op memory.Op) pe.Order {
 	if op == memory.Read {
 		return c.pe.DMA.Hold(id, c.pieces, nil, false)
@@ -172,14 +172,17 @@ type transfer struct {
 	done         sim.Event     // called at the end of a copy by the host
 }
 
-// addTransfer adds a transfer. Each of its requests calls the events begun and ended.
+// addTransfer adds a transfer to those in flight. It returns the events begun and ended,
+// which each request of the transfer must call when it begins to read and when it has
+// written its data.
 func (m *System) addTransfer(t transfer) (begun, ended sim.Event) {
 	n := uint64(m.transfers.Add(t))
 	return m.event(evBegun, n), m.event(evEnded, n)
 }
 
-// Copy adds a copy by the host in a number of parts. Each part calls the events begun and
-// ended. The end of the last part calls done.
+// Copy adds a copy by the host that consists of a number of parts. It returns the events
+// begun and ended, which each part must call at its begin and end. The end of the last part
+// calls done.
 func (m *System) Copy(id oplog.ID, parts int, done sim.Event) (begun, ended sim.Event) {
 	return m.addTransfer(transfer{id: id, begins: parts, ends: parts, done: done})
 }

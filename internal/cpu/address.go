@@ -18,9 +18,9 @@ type box struct {
 	stride [oplog.MaxRank]memory.Bytes
 }
 
-// newBox returns the box of a block. Strides are those of the last axes of the tensor that
-// the block's pointer points into. If the tensor has fewer axes than the block, the rows
-// are contiguous.
+// newBox returns the box of the valid elements of a block. Its strides are the strides of
+// the last axes of the tensor that the block's pointer points into. If the tensor has fewer
+// axes than the block, the rows of the block are contiguous.
 func newBox(b *tl.Block) box {
 	x := box{va: memory.VA(b.Ptr.Addr), elem: memory.Bytes(b.DType.Size())}
 	for i := range x.extent {
@@ -39,7 +39,8 @@ func newBox(b *tl.Block) box {
 	return x
 }
 
-// find appends the parts of memory that a box occupies.
+// find appends the parts of memory that the elements of a box occupy to a list and returns
+// the list.
 func (m *System) find(to []pe.Access, x *box) (_ []pe.Access, err error) {
 	e, s := &x.extent, &x.stride
 	outer, rows, row, stride := int64(1), e[2], memory.Bytes(e[3])*x.elem, s[2]
@@ -59,15 +60,16 @@ func (m *System) find(to []pe.Access, x *box) (_ []pe.Access, err error) {
 	return to, nil
 }
 
-// find sets the core's pieces to the parts of memory that a block occupies.
+// find sets c.pieces to the parts of memory that the elements of a block occupy.
 func (c *Core) find(b *tl.Block) (err error) {
 	x := newBox(b)
 	c.pieces, err = c.m.find(c.pieces[:0], &x)
 	return err
 }
 
-// appendRequests appends a request for each piece: a read into the PE's TCM, or a write
-// from it. It reuses the paths of requests in the unused capacity of to.
+// appendRequests appends a request for each piece to a list and returns the list. Each
+// request is a read into the PE's TCM, or a write from the TCM. appendRequests reuses the
+// paths of earlier requests that are in the unused capacity of the list.
 func (c *Core) appendRequests(to []pe.Request, pieces []pe.Access, op memory.Op, class fabric.Class) []pe.Request {
 	tcm := c.pe.Memory(topology.KindTCM)
 	for _, p := range pieces {
@@ -89,7 +91,7 @@ func (c *Core) appendRequests(to []pe.Request, pieces []pe.Access, op memory.Op,
 	return to
 }
 
-// Accesses converts parts of memory to the form of the op log.
+// Accesses converts parts of memory to accesses of the op log.
 func Accesses(pieces []pe.Access) []oplog.Access {
 	list := make([]oplog.Access, len(pieces))
 	for i, p := range pieces {

@@ -17,8 +17,8 @@ func shape(dims ...int32) oplog.Shape {
 }
 
 // TestRowsOfABlock checks the stride between the rows of a block, and into how many runs of
-// equally spaced rows the block divides. The rows are those of the tensor that the block's
-// pointer points into. A block without a common stride is an error.
+// equally spaced rows the block divides. The strides are those of the tensor that the
+// block's pointer points into. A block whose rows have no common stride is an error.
 func TestRowsOfABlock(t *testing.T) {
 	for _, c := range []struct {
 		name   string

@@ -128,8 +128,9 @@ func matrixSize(s oplog.Shape) (rows, cols int) {
 	return rows, cols
 }
 
-// operand returns an operand of a plan. A number or a tile in TCM needs no requests. For an
-// operand at a peer, operand also sets the argument's pointer to the peer's memory.
+// operand returns an operand of a composite in the form of the plan. A number or a tile in
+// TCM needs no requests. For an operand at a peer, operand also sets the pointer of a to
+// the peer's memory. out is the result of the composite.
 func (b *builder) operand(a *tl.Arg, out *tl.Value) (pe.Matrix, error) {
 	if a.IsScalar {
 		return pe.Matrix{}, nil
@@ -163,8 +164,8 @@ func (b *builder) operand(a *tl.Arg, out *tl.Value) (pe.Matrix, error) {
 	return m, nil
 }
 
-// matrix returns memory as an operand or the result of a plan, whose transfers have the
-// given class.
+// matrix returns the memory of v, an operand or the result of a composite, in the form of
+// the plan. op is a read or a write; the transfers of the memory have the given class.
 func (b *builder) matrix(v *tl.Value, op memory.Op, class fabric.Class) (pe.Matrix, error) {
 	c := b.core
 	rows, cols := matrixSize(v.Shape)
@@ -199,8 +200,9 @@ func (b *builder) matrix(v *tl.Value, op memory.Op, class fabric.Class) (pe.Matr
 	}}, nil
 }
 
-// rowStride returns the distance in bytes between consecutive rows. A row is a run along
-// the last axis. It is an error if the distance is not the same for all rows.
+// rowStride returns the distance in bytes between consecutive rows of the box. A row
+// consists of the elements along the last axis. It is an error if the distance is not the
+// same for all rows.
 func (x *box) rowStride() (stride memory.Bytes, err error) {
 	const last = oplog.MaxRank - 2
 	stride, n := x.stride[last], x.extent[last]
@@ -218,7 +220,8 @@ func (x *box) rowStride() (stride memory.Bytes, err error) {
 	return stride, nil
 }
 
-// record returns the record of the composite in the op log.
+// record returns the op-log record of cmd. tiles is the number of matrix tiles that the
+// engines compute.
 func (b *builder) record(cmd *tl.Composite, tiles int) oplog.Op {
 	op := b.core.newRecord(cmd.Kind)
 	op.Math, op.Shape, op.DType, op.Tiles = cmd.Math, cmd.Out.Shape, cmd.Out.DType, int32(tiles)
@@ -234,8 +237,8 @@ func (b *builder) record(cmd *tl.Composite, tiles int) oplog.Op {
 	return op
 }
 
-// operands returns the operands of a composite for the log. Numbers have dtype d if there
-// is no tile among the operands.
+// operands converts the operands of a composite to operands of the op log. If there is no
+// tile among them, numbers have dtype d.
 func (b *builder) operands(list []tl.Arg, d numeric.DType) []oplog.Operand {
 	out := args(list, d)
 	for i := range list {

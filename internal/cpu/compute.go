@@ -76,7 +76,7 @@ func computeName(cmd *tl.Compute) string {
 	return strings.ToLower(cmd.Kind.String())
 }
 
-// mathOp returns the operation that determines the cost of a command. Commands that only
+// mathOp returns the elementwise operation whose cost a command has. Commands that only
 // move elements, such as a transposition, cost as much as an addition.
 func mathOp(cmd *tl.Compute) numeric.Op {
 	switch cmd.Kind {
@@ -98,8 +98,8 @@ func (c *Core) computeRecord(v *tl.Value, cmd *tl.Compute) oplog.Op {
 	return op
 }
 
-// args returns operands for the log. Numbers have the dtype of the last tile among the
-// operands, or dtype d if there is no tile.
+// args converts operands to operands of the op log. Numbers have the dtype of the last tile
+// among the operands, or dtype d if there is no tile.
 func args(list []tl.Arg, d numeric.DType) []oplog.Operand {
 	if len(list) == 0 {
 		return nil

@@ -57,8 +57,9 @@ type Core struct {
 
 	tiles map[int32][]oplog.ID // operations that made the tile in each slot; nil without values
 
-	pieces   []pe.Access // buffers for the current operation
-	requests []pe.Request
+	// Buffers that every operation uses again.
+	pieces   []pe.Access  // the parts of memory that the current operation accesses
+	requests []pe.Request // the requests of the current operation
 	path     []topology.LinkID
 }
 
@@ -216,8 +217,8 @@ func (c *Core) newTile(v *tl.Value, parts int, keep ...int32) error {
 	return nil
 }
 
-// recordMaker records the operation that made a tile, so that Data can forget the value
-// when the tile is freed or evicted.
+// recordMaker records the operation that made a tile. When the tile is freed or evicted,
+// forget passes this operation to Data, which then drops the value.
 func (c *Core) recordMaker(v *tl.Value) {
 	if c.m.Data == nil {
 		return

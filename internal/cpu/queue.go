@@ -18,7 +18,8 @@ import (
 // not exist.
 type port struct{ out, in *ipcq.Ring }
 
-// port returns the port with a name, or an error that lists the ports of the PE.
+// port returns the port named p. If the PE has no such port, it returns an error that lists
+// the ports of the PE.
 func (c *Core) port(p tl.Port) (*port, error) {
 	if p >= 0 && int(p) < len(c.ports) && c.ports[p].out != nil {
 		return &c.ports[p], nil
@@ -35,7 +36,8 @@ func (c *Core) port(p tl.Port) (*port, error) {
 	return nil, fmt.Errorf("no port %v: this PE has %s", p, strings.Join(known, ", "))
 }
 
-// Join connects the core to the queues of a port.
+// Join connects the port named at with its two queues, out to the peer and in from the
+// peer.
 func (c *Core) Join(at tl.Port, out, in *ipcq.Ring) {
 	for int(at) >= len(c.ports) {
 		c.ports = append(c.ports, port{})
@@ -44,8 +46,8 @@ func (c *Core) Join(at tl.Port, out, in *ipcq.Ring) {
 	c.turn = 0
 }
 
-// Attach sets proc as the process at this end of the core's queues. Messages and credits
-// wake it, and reports of deadlocks name it.
+// Attach sets proc as the process that uses the core's queues. Messages and credits wake
+// proc, and reports of deadlocks name it.
 func (c *Core) Attach(proc *sim.Proc) {
 	for i := range c.ports {
 		if c.ports[i].out != nil {
@@ -54,8 +56,8 @@ func (c *Core) Attach(proc *sim.Proc) {
 	}
 }
 
-// Leave disconnects the core from its queues. Reports name proc as the kernel that used
-// them.
+// Leave disconnects the core from its queues. Reports of deadlocks name proc as the process
+// that used the queues.
 func (c *Core) Leave(proc *sim.Proc) {
 	c.Attach(proc)
 	clear(c.ports)
@@ -100,9 +102,10 @@ func (c *Core) Send(name tl.Port, v tl.Value) error {
 	return nil
 }
 
-// sendMemory sends the core's pieces directly from memory, without a tile: a request for
-// each fragment reads it in place. All fragments are one access in the PE's program: in the
-// op log, the value is read when the last fragment begins to be read.
+// sendMemory sends the memory c.pieces as a message, without copying it into a tile first.
+// A request for each fragment reads the fragment in place. All fragments are one access in
+// the PE's program: in the op log, the value is read when the last fragment begins to be
+// read.
 func (c *Core) sendMemory(ring *ipcq.Ring, msg *ipcq.Message) error {
 	if len(c.pieces) > 1 {
 		return fmt.Errorf("the memory to send is in %d pieces: Load it, or send it piece by piece", len(c.pieces))
@@ -130,8 +133,8 @@ func (c *Core) sendMemory(ring *ipcq.Ring, msg *ipcq.Message) error {
 	return nil
 }
 
-// takeCredit takes a credit of a queue. If none is left, it waits until one returns: asleep
-// if poll is 0, else polling at that interval.
+// takeCredit takes a credit of a queue. If the queue has no credit left, takeCredit waits
+// until a credit returns: asleep if c.poll is 0, otherwise polling at the interval c.poll.
 func (c *Core) takeCredit(ring *ipcq.Ring) {
 	first := c.now
 	for {
@@ -161,9 +164,9 @@ type receive struct {
 	port tl.Port
 }
 
-// Recv receives the next message of a port, or of any port, into a tile or, if into is not
-// nil, into memory. Without wait it returns a handle before the message has arrived. It
-// returns the port of the message.
+// Recv receives the next message of the named port, or of any port for AnyPort, into a new
+// tile v or, if into is not nil, into memory. If wait is false, Recv returns a handle
+// before the message has arrived. Recv also returns the port of the message.
 func (c *Core) Recv(name tl.Port, v *tl.Value, into *tl.Block, wait bool) (tl.Handle, tl.Port, error) {
 	if err := c.tick(); err != nil {
 		return tl.Handle{}, name, err
@@ -216,7 +219,7 @@ func (c *Core) Recv(name tl.Port, v *tl.Value, into *tl.Block, wait bool) (tl.Ha
 	return c.newHandle(pending{receive: rc, id: v.ID}), name, nil
 }
 
-// await waits until a receive has its message.
+// await waits until the message of a receive has arrived.
 func (c *Core) await(rc *receive) error {
 	began := c.now
 	err := rc.Await(c.proc, c.now)
@@ -228,7 +231,8 @@ func (c *Core) await(rc *receive) error {
 	return err
 }
 
-// newReceive returns an unused receive.
+// newReceive returns a receive for a new message. It reuses a receive that is no longer in
+// use, if there is one.
 func (c *Core) newReceive() *receive {
 	if n := len(c.unusedReceives); n > 0 {
 		rc := c.unusedReceives[n-1]
@@ -238,8 +242,8 @@ func (c *Core) newReceive() *receive {
 	return &receive{}
 }
 
-// anyPort waits until a port has a message and returns that port. If several have one, it
-// chooses among them in round-robin order.
+// anyPort waits until a port has a message and returns that port. If several ports have a
+// message, it chooses among them in round-robin order.
 func (c *Core) anyPort() (tl.Port, error) {
 	if len(c.ports) == 0 {
 		_, err := c.port(tl.AnyPort)
@@ -277,8 +281,9 @@ type anyMessage struct{ *Core }
 
 func (anyMessage) String() string { return "a message on any port" }
 
-// HeldBy returns a process that could end the wait: the first sender whose kernel has not
-// ended. If all have ended, it returns one of the ended processes.
+// HeldBy returns a process that could end the wait for a message on any port: the first
+// sender whose kernel has not ended. If the kernels of all senders have ended, it returns
+// one of the ended processes.
 func (m anyMessage) HeldBy() (ended *sim.Proc) {
 	for i := range m.ports {
 		if in := m.ports[i].in; in != nil && in.From.Proc != nil {
@@ -290,8 +295,9 @@ func (m anyMessage) HeldBy() (ended *sim.Proc) {
 	return ended
 }
 
-// requestsInto returns a function that appends the requests which write n bytes of a
-// message, from offset off, to the memory of a block.
+// requestsInto returns a function that appends to a list of requests the requests that
+// write n bytes of a message to the memory of a block. The bytes come from offset off of
+// the message on. ring is the queue that holds the message.
 func (c *Core) requestsInto(to *tl.Block, ring *ipcq.Ring) (func([]pe.Request, memory.Bytes, memory.Bytes) []pe.Request, error) {
 	if err := c.find(to); err != nil {
 		return nil, err
@@ -333,7 +339,8 @@ func (m *System) RecordVisible(id oplog.ID) {
 	}
 }
 
-// recordMatch records in the op log that a receive has been matched with its message.
+// recordMatch records in the op log which Send a receive has been matched with, and when
+// the receive started.
 func (m *System) recordMatch(id oplog.ID) {
 	op, rc := m.Log.Op(id), m.receives[id]
 	if len(op.Mem) > 0 {
@@ -343,7 +350,7 @@ func (m *System) recordMatch(id oplog.ID) {
 	op.Start, op.Cause = max(m.Engine.Now(), rc.At), rc.Send
 }
 
-// recordReceive records the end of a receive into a tile in the op log.
+// recordReceive records in the op log when a receive into a tile ended.
 func (m *System) recordReceive(id oplog.ID) {
 	op := m.Log.Op(id)
 	op.End = max(m.receives[id].End, op.Start)

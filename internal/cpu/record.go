@@ -17,8 +17,8 @@ func (c *Core) newRecord(kind oplog.Kind) oplog.Op {
 	return op
 }
 
-// accessRecord returns the op-log record of a read or a write of the core's pieces. peer is
-// -1 if the memory is the PE's own.
+// accessRecord returns the op-log record of a read or a write of block b, whose memory is
+// c.pieces. peer is the rank whose memory is accessed, or -1 for the PE's own memory.
 func (c *Core) accessRecord(kind oplog.Kind, b *tl.Block, peer int) oplog.Op {
 	op := c.newRecord(kind)
 	op.Shape, op.DType, op.Fill = b.Shape, b.DType, b.Fill
@@ -32,7 +32,7 @@ func (c *Core) accessRecord(kind oplog.Kind, b *tl.Block, peer int) oplog.Op {
 	return op
 }
 
-// operand returns a tile as an operand in the op log.
+// operand returns the tile v as an operand of the op log.
 func operand(v *tl.Value) oplog.Operand {
 	return oplog.Operand{From: v.ID, Shape: v.Shape, DType: v.DType}
 }
@@ -64,9 +64,9 @@ func (m *System) recordEnd(id oplog.ID) {
 	}
 }
 
-// recordCommand records the times and the cause of a command of the PE's engines. A command
-// that did not start when it arrived waited for an operand or, if its operands were ready,
-// for the previous command.
+// recordCommand records the times and the cause of a command of the PE's engines in the op
+// log. A command that did not start when it arrived waited for an operand or, if its
+// operands were ready, for the previous command.
 func (p *Element) recordCommand(id oplog.ID, start, end simtime.Time) {
 	m := p.system
 	op := m.Log.Op(id)
@@ -80,13 +80,14 @@ func (p *Element) recordCommand(id oplog.ID, start, end simtime.Time) {
 	p.lastCommand = id
 }
 
-// arrival returns the earliest time at which an operation could have started.
+// arrival returns the time at which an operation arrived at the engines, which is the
+// earliest time at which it could have started.
 func (m *System) arrival(op *oplog.Op) simtime.Time {
 	return op.Issue + m.Graph.Spec().PE.Scheduler.Overhead
 }
 
-// setCause sets the cause of an operation to the operand that was ready last, if
-// that was after the operation arrived. It reports whether there was such an operand.
+// setCause sets op.Cause to the operand of op that was ready last, if that operand was
+// ready after op arrived at the engines. It reports whether there was such an operand.
 func (m *System) setCause(op *oplog.Op) bool {
 	latest, waited := m.arrival(op), false
 	for i := range op.Args {
@@ -97,7 +98,8 @@ func (m *System) setCause(op *oplog.Op) bool {
 	return waited
 }
 
-// recordFollow records that an operation waited for another operation on the same memory.
+// recordFollow records in the op log that operation id waited for operation other, which
+// uses the same memory.
 func (m *System) recordFollow(id, other oplog.ID) {
 	if id != 0 {
 		m.Log.Op(id).Cause = other
@@ -107,8 +109,9 @@ func (m *System) recordFollow(id, other oplog.ID) {
 // Usage returns the busy times of the parts of the PE; nil if usage was not measured.
 func (c *Core) Usage() *pe.Usage { return c.usage }
 
-// recordWait records a wait for another PE from since until now, in the usage and in the
-// trace. what names the awaited thing; by is the activity that ended the wait.
+// recordWait records a wait for another PE from since until now, in the usage of the PE and
+// in the trace. what names the awaited thing, such as "message". by is the activity that
+// ended the wait.
 func (c *Core) recordWait(what string, since simtime.Time, by sim.Mark) {
 	if c.usage != nil {
 		c.usage.Waits.Add(since, c.now)

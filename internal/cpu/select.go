@@ -68,9 +68,9 @@ func (c *Core) checkCase(x *tl.Case) error {
 	return err
 }
 
-// ready returns the time at which case i is ready, as far as is known: at most now if it is
-// ready, simtime.Never if another PE must act first. A CPU that polls sees a credit only at
-// the next poll, counted from began.
+// ready returns the time at which case i is ready, as far as is known now. The result is at
+// most the present time if the case is ready, and simtime.Never if another PE must act
+// first. A CPU that polls sees a credit only at the next poll, counted from began.
 func (s *selection) ready(i int, began simtime.Time) simtime.Time {
 	c, x := s.core, &s.cases[i]
 	switch x.Kind {
@@ -94,7 +94,7 @@ func (s *selection) ready(i int, began simtime.Time) simtime.Time {
 	return simtime.Never
 }
 
-// releasedBy returns the activity that made a case ready.
+// releasedBy returns the activity that made case i ready.
 func (s *selection) releasedBy(i int) sim.Mark {
 	if x := &s.cases[i]; x.Kind == tl.SendCase {
 		return s.core.ports[x.Port].out.CreditsReadyBy(memory.Bytes(x.Bytes))
@@ -132,20 +132,21 @@ func (s *selection) unlisten() {
 	c.home.unlisten(c.proc)
 }
 
-// recordPolled adds the time of a wait to the PE's polling time, if the CPU polls and one
-// of the cases waits for a credit.
+// recordPolled adds waited to the time that the PE has spent polling, if the CPU polls and
+// one of the cases waits for a credit.
 func (s *selection) recordPolled(waited simtime.Time) {
 	if s.core.poll > 0 && slices.ContainsFunc(s.cases, func(x tl.Case) bool { return x.Kind == tl.SendCase }) {
 		s.core.pe.Polled += waited
 	}
 }
 
-// String describes all cases with their queues, for reports of deadlocks.
+// String describes all cases of a Select with their queues, for reports of deadlocks.
 func (s *selection) String() string { return s.text(true) }
 
-// Kind describes all cases without their queues.
+// Kind describes all cases of a Select without their queues.
 func (s *selection) Kind() string { return s.text(false) }
 
+// text describes all cases, with their queues if queues is true.
 func (s *selection) text(queues bool) string {
 	texts := make([]string, len(s.cases))
 	for i, x := range s.cases {
@@ -165,9 +166,9 @@ func (s *selection) text(queues bool) string {
 	return strings.Join(texts, ", or ")
 }
 
-// HeldBy returns a process that could make a case ready: the first peer whose kernel has
-// not ended. If all have ended, it returns one of the ended processes. If a case is a
-// signal, it then returns nil, because any PE could change the signal.
+// HeldBy returns a process that could make a case ready: the first peer of a port whose
+// kernel has not ended. If the kernels of all these peers have ended, it returns one of the
+// ended processes, or nil if a case is a signal, because any PE could change the signal.
 func (s *selection) HeldBy() (ended *sim.Proc) {
 	signal := false
 	for i := range s.cases {

@@ -121,7 +121,7 @@ type awaited struct {
 
 func (a *awaited) String() string { return fmt.Sprintf("signal %d %v %d", a.number, a.cmp, a.value) }
 
-// WaitSignal waits until a comparison of a signal with a value holds.
+// WaitSignal waits until the comparison of a signal with a value holds.
 func (c *Core) WaitSignal(number int, cmp tl.Cmp, value int64) error {
 	holds, err := c.TestSignal(number, cmp, value)
 	if err != nil || holds {
@@ -143,7 +143,7 @@ func (c *Core) WaitSignal(number int, cmp tl.Cmp, value int64) error {
 // Barrier returns the state of the barrier on a signal.
 func (c *Core) Barrier(number int) *tl.Barrier { return &c.home.signal(number).barrier }
 
-// TestSignal reports whether a comparison of a signal with a value holds now.
+// TestSignal reports whether the comparison of a signal with a value holds now.
 func (c *Core) TestSignal(number int, cmp tl.Cmp, value int64) (bool, error) {
 	if err := c.tick(); err != nil {
 		return false, err
@@ -160,9 +160,9 @@ func (c *Core) TestSignal(number int, cmp tl.Cmp, value int64) (bool, error) {
 	return holds, nil
 }
 
-// syncToPoll waits until the simulation engine has reached the CPU's time, before the CPU
-// reads the state of other PEs in a call that a kernel may repeat in a loop. It lets other
-// processes run even if the call takes no time.
+// syncToPoll waits until the simulation engine has reached the CPU's time. Operations call
+// it before they read the state of other PEs, if a kernel may repeat them in a loop. It
+// lets other processes run even if the operation takes no time.
 func (c *Core) syncToPoll() {
 	c.eng.Beat()
 	c.sync()

@@ -142,8 +142,8 @@ func (p *Element) Init(m *System, t *pe.Trace) {
 	}
 }
 
-// Memory returns the ID of one of the PE's memories: its HBM slice, its TCM, or the SRAM of
-// its cube.
+// Memory returns the ID of the memory that kind selects: the HBM slice of the PE, its TCM,
+// or the SRAM of its cube.
 func (p *Element) Memory(kind topology.Kind) memory.ID {
 	id := memory.ID{Kind: memory.Kinds[kind], SIP: int32(p.SIP), Cube: int32(p.Cube), PE: int32(p.PE)}
 	if kind == topology.KindSRAM {

@@ -18,8 +18,8 @@ type cpuTrace struct {
 	idle        sim.Mark     // a worker's wait for its next kernel
 }
 
-// beginRun begins a run that was released by the activity after. Everything that the CPU
-// causes from now on is released by the run.
+// beginRun begins a run of the CPU in the trace, which the activity after released. The run
+// releases everything that the CPU causes from now on.
 func (c *Core) beginRun(after sim.Mark) {
 	if c.trace == nil {
 		return
@@ -28,22 +28,24 @@ func (c *Core) beginRun(after sim.Mark) {
 	c.proc.Mark, c.eng.By = c.cpu.mark, c.cpu.mark
 }
 
-// endRun ends the current run at an instant and records it.
+// endRun ends the current run of the CPU at an instant and records the run in the trace.
 func (c *Core) endRun(at simtime.Time) {
 	s := trace.Slice{Name: "run", Start: c.cpu.start, End: at, ID: c.cpu.mark, After: c.cpu.after}
 	c.addLaunch(&s)
 	c.trace.CPU.Slice(s)
 }
 
-// addLaunch adds the number of the launch to an activity that no other activity released.
+// addLaunch adds the number of the launch as an argument to s, if no other activity
+// released s.
 func (c *Core) addLaunch(s *trace.Slice) {
 	if s.After == 0 {
 		s.Args = []trace.Arg{trace.Number("launch", c.launch.Trace)}
 	}
 }
 
-// traceWait records a wait of the CPU from since until now. what names the awaited thing;
-// by is the activity that ended the wait and releases the next run.
+// traceWait records in the trace a wait of the CPU from since until now. what names the
+// awaited thing, such as "message". by is the activity that ended the wait; it releases the
+// next run of the CPU.
 func (c *Core) traceWait(what string, since simtime.Time, by sim.Mark) {
 	if c.trace == nil || c.now == since {
 		return
@@ -53,8 +55,8 @@ func (c *Core) traceWait(what string, since simtime.Time, by sim.Mark) {
 	c.beginRun(by)
 }
 
-// traceEnd records that the kernel and everything that it started have ended. The CPU has
-// waited for that since the given instant.
+// traceEnd records in the trace that the kernel and everything that it started have ended.
+// The CPU has waited for this end since the given instant.
 func (c *Core) traceEnd(since simtime.Time) {
 	if c.trace == nil {
 		return
@@ -71,9 +73,9 @@ func (c *Core) traceEnd(since simtime.Time) {
 	}
 }
 
-// BeginIdle records that a worker has no kernel to run from now on. What the worker does
-// before it waits is released by its last kernel. Before the first kernel it is released by
-// the wait, which begins with the launch.
+// BeginIdle records in the trace that a worker has no kernel to run from now on. Activities
+// of the worker before its next kernel are released by its last kernel. Before the first
+// kernel, they are released by the wait itself, which begins with the launch.
 func (c *Core) BeginIdle() {
 	if c.trace == nil {
 		return

@@ -31,8 +31,8 @@ func writeForever(name string) {
 	select {}
 }
 
-// TestKilledWriter checks that a process that is killed while it writes a file leaves the
-// old file and no other files.
+// TestKilledWriter kills a process while it replaces a file. It checks that the old file is
+// unchanged and that no other file is left.
 func TestKilledWriter(t *testing.T) {
 	t.Chdir(t.TempDir())
 	probe, err := Create("probe")

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestReadPipe checks that a pipe is read to its end, and that a pipe without a writer is
-// refused immediately.
+// TestReadPipe checks that Read returns all data of a pipe, and immediately refuses a pipe
+// that has no writer.
 func TestReadPipe(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := syscall.Mkfifo("fifo", 0o644); err != nil {
@@ -45,8 +45,8 @@ func TestReadPipe(t *testing.T) {
 	}
 }
 
-// TestReadPipeStopsWithContext checks that reading from a pipe whose writer writes nothing
-// ends with the context.
+// TestReadPipeStopsWithContext checks that a read from a pipe whose writer writes nothing
+// ends when the context ends.
 func TestReadPipeStopsWithContext(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -67,8 +67,8 @@ func TestReadPipeStopsWithContext(t *testing.T) {
 	}
 }
 
-// TestWritePipe checks that a pipe without a reader is refused and that a device is written
-// directly, not replaced.
+// TestWritePipe checks that writing to a pipe without a reader is refused, and that a
+// device is written directly, not replaced.
 func TestWritePipe(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := syscall.Mkfifo("fifo", 0o644); err != nil {
@@ -87,8 +87,7 @@ func TestWritePipe(t *testing.T) {
 	}
 }
 
-// TestWriteKeepsMode checks that a file keeps its mode when it is replaced, independent of
-// the umask.
+// TestWriteKeepsMode checks that a file keeps its mode when it is replaced, for any umask.
 func TestWriteKeepsMode(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile("x", nil, 0o600); err != nil {

@@ -54,14 +54,14 @@ func Open(ctx context.Context, name string, limit int64) (*Reader, error) {
 	return r, nil
 }
 
-// NewReader returns a Reader of an open file. See [Open] for limit and ctx.
+// NewReader returns a Reader of the open file f, with the limit and ctx of [Open].
 func NewReader(ctx context.Context, f *os.File, limit int64) (*Reader, error) {
 	r := &Reader{name: f.Name(), f: f, ctx: ctx, limit: limit, stop: func() bool { return true }}
 	return r, r.check()
 }
 
-// missingError returns the error for a file that does not exist: err, or an error with the
-// target if name is a symbolic link.
+// missingError returns the error for a file that does not exist. It is err, or an error
+// that names the target if name is a symbolic link.
 func missingError(name string, err error) error {
 	if target, linkErr := os.Readlink(name); linkErr == nil {
 		return &fs.PathError{Op: "open", Path: name, Err: fmt.Errorf("a link to %s: %w", target, fs.ErrNotExist)}
@@ -121,7 +121,7 @@ func (r *Reader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Rewindable reports whether the file can be read again. A pipe cannot.
+// Rewindable reports whether the file can be read again from its start. A pipe cannot.
 func (r *Reader) Rewindable() bool { return !r.pipe }
 
 // Rewind goes back to the start of the file.
@@ -203,8 +203,9 @@ func LimitLines(r io.Reader, max int) io.Reader {
 	})
 }
 
-// Next returns the next line without its newline. The line is valid until the next call.
-// whole is false if the last line has no newline. At the end of the stream err is io.EOF.
+// Next returns the next line without its newline. The line is valid until the next call of
+// Next. whole is false for a last line without a newline. At the end of the stream err is
+// io.EOF.
 func (l *Lines) Next() (line []byte, whole bool, err error) {
 	l.buf = l.buf[:0]
 	for {
@@ -238,10 +239,10 @@ func (l *Lines) Peek() byte {
 	return b[0]
 }
 
-// Line returns the number of the line that Next returned, from 1.
+// Line returns the number of the line that Next returned last, counted from 1.
 func (l *Lines) Line() int { return l.n }
 
-// Rest returns a reader of the stream after the line that Next returned.
+// Rest returns a reader of the rest of the stream, after the line that Next returned last.
 func (l *Lines) Rest() io.Reader { return l.r }
 
 // maxBlanks is the largest number of consecutive blanks that JSON may have.

@@ -42,8 +42,8 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestLimitOfGrowingFile checks that the limit also holds for a file that grows after it
-// was opened.
+// TestLimitOfGrowingFile checks that the limit of a Reader also holds for a file that grows
+// after it was opened.
 func TestLimitOfGrowingFile(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile("x", []byte("12345678"), 0o666); err != nil {
@@ -120,8 +120,8 @@ type single struct{ r io.Reader }
 
 func (s *single) Read(p []byte) (int, error) { return s.r.Read(p[:min(1, len(p))]) }
 
-// TestEndlessLine checks that an endless line is refused after the limit, and that hardly
-// more than the limit is read.
+// TestEndlessLine checks that Lines refuses an endless line after the limit, and reads
+// hardly more bytes than the limit.
 func TestEndlessLine(t *testing.T) {
 	r := &zeros{}
 	lines := NewLines(r, 1<<20)

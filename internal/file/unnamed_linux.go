@@ -25,7 +25,8 @@ func openUnnamed(folder string, perm fs.FileMode) (*os.File, error) {
 	return f, err
 }
 
-// linkUnnamed gives a file from openUnnamed a name, which must not exist.
+// linkUnnamed gives the file f, which openUnnamed has opened, a name. No file with this
+// name may exist.
 func linkUnnamed(f *os.File, name string) error {
 	err := unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("%s/%d", ownFiles, f.Fd()), unix.AT_FDCWD, name, unix.AT_SYMLINK_FOLLOW)
 	if err != nil {

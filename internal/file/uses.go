@@ -38,7 +38,8 @@ type target struct {
 	updated    bool     // the command reads the file and keeps its content
 }
 
-// Reads declares files that the command reads.
+// Reads declares files that the command reads. what names their purpose in errors, such as
+// "topology".
 func (u *Uses) Reads(what string, paths ...string) *Uses {
 	for _, path := range paths {
 		u.read = append(u.read, input{what: what, path: path})
@@ -46,7 +47,7 @@ func (u *Uses) Reads(what string, paths ...string) *Uses {
 	return u
 }
 
-// ReadsConfig declares the files that a configuration was read from.
+// ReadsConfig declares the files that configuration c was read from.
 func (u *Uses) ReadsConfig(what string, c Config) *Uses {
 	for _, path := range c.Files() {
 		if !slices.ContainsFunc(u.read, func(in input) bool { return in.path == path }) {
@@ -56,7 +57,8 @@ func (u *Uses) ReadsConfig(what string, c Config) *Uses {
 	return u
 }
 
-// Writes declares a file that the command writes. It ignores an empty name.
+// Writes declares a file that the command writes. what is the flag that names the file. An
+// empty path is ignored.
 func (u *Uses) Writes(what, path string) *Uses {
 	if path != "" {
 		u.written = append(u.written, target{what: what, path: path})
@@ -64,14 +66,14 @@ func (u *Uses) Writes(what, path string) *Uses {
 	return u
 }
 
-// Updates declares a file that the command both reads and replaces.
+// Updates declares a file that the command both reads and replaces, keeping its content.
 func (u *Uses) Updates(what, path string) *Uses {
 	u.written = append(u.written, target{what: what, path: path, updated: true})
 	return u
 }
 
-// WritesIn declares files that the command writes in a folder, by patterns of their names.
-// It ignores an empty folder.
+// WritesIn declares that the command writes files in a folder. names has patterns for the
+// names of these files. An empty folder is ignored.
 func (u *Uses) WritesIn(what, folder string, names ...string) *Uses {
 	if folder != "" {
 		u.written = append(u.written, target{what: what, path: folder, names: names})
@@ -110,7 +112,8 @@ func (u *Uses) Check() error {
 	return nil
 }
 
-// writes reports whether a path leads to the target, or to one of its files in a folder.
+// writes reports whether path leads to the file that the command writes, or to one of the
+// files that it writes in a folder.
 func (o *target) writes(path string) bool {
 	if o.names == nil {
 		return sameFile(o.path, path)
@@ -125,8 +128,9 @@ func (o *target) writes(path string) bool {
 	})
 }
 
-// restores reports whether writing the target does not change an input: a bench writes the
-// complete configuration to its folder, and may have read the same file.
+// restores reports whether writing the target leaves the file of an input unchanged. This
+// is so if a bench writes the complete configuration to its folder and has read the same
+// text from there.
 func (o *target) restores(in input) bool {
 	info, err := os.Stat(in.path)
 	if o.names == nil || in.config == nil || err != nil || !info.Mode().IsRegular() {
@@ -137,8 +141,8 @@ func (o *target) restores(in input) bool {
 	return err == nil && bytes.Equal(text, want)
 }
 
-// sameFile reports whether two paths lead to the same regular file, or to the same file
-// that does not exist yet.
+// sameFile reports whether the paths a and b lead to the same regular file, or to the same
+// place where no file exists yet.
 func sameFile(a, b string) bool {
 	infoA, errA := os.Stat(a)
 	infoB, errB := os.Stat(b)
@@ -151,7 +155,7 @@ func sameFile(a, b string) bool {
 	return false
 }
 
-// resolve follows symbolic links and returns the absolute path that a path leads to. The
+// resolve returns the absolute path that path leads to after following symbolic links. The
 // file and its folder need not exist.
 func resolve(path string) string {
 	const maxLinks = 40 // the number that Linux follows
@@ -174,9 +178,9 @@ func resolve(path string) string {
 	return filepath.Clean(path) // the current folder is not known
 }
 
-// CheckNew returns an error if a file cannot be created, because its folder is missing or
-// because it is itself a folder. A command calls CheckNew before anything runs. what is the
-// flag that names the file. An empty name is allowed.
+// CheckNew returns an error if the file with a name cannot be created, because its folder
+// is missing or because the name is that of a folder. A command calls CheckNew before it
+// runs anything. what is the flag that names the file. An empty name is allowed.
 func CheckNew(what, name string) error {
 	if name == "" {
 		return nil

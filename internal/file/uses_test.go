@@ -12,9 +12,9 @@ type yamlFile string
 func (yamlFile) Files() []string { return []string{"base.yaml"} }
 func (y yamlFile) YAML() []byte  { return []byte(y) }
 
-// TestUses checks that a command overwrites none of its inputs, also through links and in
-// folders, and writes no file twice. A command may write the configuration to a folder from
-// which it has read the same configuration.
+// TestUses checks that Check refuses a command that overwrites one of its inputs, also
+// through links and in folders, or that writes a file twice. A command may write the
+// configuration to a folder from which it has read the same configuration.
 func TestUses(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, err := range []error{

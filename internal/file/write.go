@@ -23,8 +23,8 @@ type Writer struct {
 	direct bool        // f is written directly
 }
 
-// Create starts a file that replaces the file with this name, if there is one. Symbolic
-// links are followed. Each Writer must be ended by Commit or Discard.
+// Create starts to write a file that replaces the file with this name, if there is one.
+// Symbolic links are followed. Each Writer must be ended by Commit or Discard.
 func Create(name string) (*Writer, error) {
 	w := &Writer{name: name, path: name}
 	if target, err := filepath.EvalSymlinks(name); err == nil {
@@ -54,14 +54,15 @@ func (e *NameError) Error() string { return e.text }
 
 func refuse(format string, args ...any) error { return &NameError{fmt.Sprintf(format, args...)} }
 
-// IsStdout reports whether standard output goes to a file. Such a file must not be
-// replaced, because standard output would still go to the old file.
+// IsStdout reports whether info describes the file to which standard output goes. Such a
+// file must not be replaced, because standard output would still go to the old file.
 func IsStdout(info fs.FileInfo) bool {
 	out, err := os.Stdout.Stat()
 	return err == nil && os.SameFile(out, info)
 }
 
-// openDirect opens a file that is written directly instead of replaced.
+// openDirect opens the file that info describes, which is written directly instead of
+// replaced.
 func (w *Writer) openDirect(info fs.FileInfo) (err error) {
 	w.direct = true
 	if IsStdout(info) {
@@ -75,7 +76,7 @@ func (w *Writer) openDirect(info fs.FileInfo) (err error) {
 	return w.wrapError(err)
 }
 
-// openTemp opens a temporary file in the folder of the file to replace.
+// openTemp opens a temporary file in the folder of the file that it will replace.
 func (w *Writer) openTemp() (err error) {
 	perm := fs.FileMode(0o666) // the umask applies, as for any new file
 	if w.before != nil {
@@ -135,9 +136,10 @@ func (e *ChangedError) Error() string {
 	return fmt.Sprintf("another process has changed %s meanwhile: that file is left as it is, and what was to be written there is in %s", e.Name, e.Kept)
 }
 
-// Commit syncs the file to the disk and gives it its name. After an error the old file with
-// that name is unchanged. If another process has changed the old file since Create, the
-// error is a [*ChangedError], and the data is kept under another name in the same folder.
+// Commit syncs the data to the disk and gives the file its name. After an error the old
+// file with that name is unchanged. If another process has changed the old file since
+// Create, the error is a [*ChangedError], and the data is kept under another name in the
+// same folder.
 func (w *Writer) Commit() error {
 	if w.direct {
 		return w.closeDirect()
@@ -162,8 +164,8 @@ func (w *Writer) closeDirect() error {
 	return w.wrapError(w.f.Close())
 }
 
-// place gives the file its name, unless another process has changed the file with that
-// name. In that case it calls keep.
+// place gives the temporary file its name, unless another process has changed the file with
+// that name. In that case it calls keep.
 func (w *Writer) place() error {
 	now, err := os.Lstat(w.path)
 	switch {
@@ -187,7 +189,7 @@ func (w *Writer) place() error {
 	return w.rename(w.path)
 }
 
-// rename renames the temporary file.
+// rename gives the temporary file a new name.
 func (w *Writer) rename(name string) error {
 	err := os.Rename(w.temp, name)
 	if err == nil {
@@ -196,13 +198,14 @@ func (w *Writer) rename(name string) error {
 	return err
 }
 
-// isUnchanged reports whether two descriptions are of the same file, with the same size and
+// isUnchanged reports whether before and now describe the same file, with the same size and
 // modification time.
 func isUnchanged(before, now fs.FileInfo) bool {
 	return os.SameFile(before, now) && before.Size() == now.Size() && before.ModTime().Equal(now.ModTime())
 }
 
-// keep gives the file an unused name in the same folder and returns a *ChangedError.
+// keep gives the temporary file an unused name in the same folder and returns a
+// *ChangedError with that name.
 func (w *Writer) keep() error {
 	kept := UnusedName(w.path)
 	if err := w.link(kept); err != nil {
@@ -217,7 +220,7 @@ func UnusedName(name string) string {
 	return fmt.Sprintf("%s.kept-%s%s", strings.TrimSuffix(name, ext), strings.ToLower(rand.Text()[:8]), ext)
 }
 
-// link gives the file a name, which must not exist.
+// link gives the temporary file a name. No file with this name may exist.
 func (w *Writer) link(name string) error {
 	if w.temp == "" {
 		return linkUnnamed(w.f, name)

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// readFolder returns the names and contents of the files in the current folder.
+// readFolder returns the contents of the files in the current folder, by name.
 func readFolder(t *testing.T) map[string]string {
 	t.Helper()
 	entries, err := os.ReadDir(".")
@@ -39,8 +39,8 @@ func wantFolder(t *testing.T, want map[string]string) {
 	}
 }
 
-// forEachKind runs a test with temporary files without a name, and with named temporary
-// files, which systems other than Linux use.
+// forEachKind runs a test twice: with temporary files that have no name, and with named
+// temporary files, which systems other than Linux use. create starts a Writer of that kind.
 func forEachKind(t *testing.T, test func(t *testing.T, create func(string) *Writer)) {
 	create := func(t *testing.T, name string) *Writer {
 		w, err := Create(name)
@@ -86,6 +86,8 @@ func put(t *testing.T, name, text string) {
 	}
 }
 
+// TestReplace checks that Commit replaces a file and that Discard keeps the old file.
+// Neither leaves a temporary file.
 func TestReplace(t *testing.T) {
 	forEachKind(t, func(t *testing.T, create func(string) *Writer) {
 		put(t, "x.tmp", "a user's file")
@@ -106,8 +108,8 @@ func TestReplace(t *testing.T) {
 	})
 }
 
-// TestChangedMeanwhile checks that a file that is created or changed while its replacement
-// is written is not overwritten, and that the replacement is kept.
+// TestChangedMeanwhile checks that Commit does not overwrite a file that another process
+// has created or changed since Create, and that the new data is kept under another name.
 func TestChangedMeanwhile(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -149,8 +151,8 @@ func TestChangedMeanwhile(t *testing.T) {
 	}
 }
 
-// TestRemovedMeanwhile checks that a file that was removed while its replacement is written
-// is created again.
+// TestRemovedMeanwhile checks that Commit creates a file again that another process has
+// removed since Create.
 func TestRemovedMeanwhile(t *testing.T) {
 	forEachKind(t, func(t *testing.T, create func(string) *Writer) {
 		put(t, "x", "older")
@@ -166,6 +168,8 @@ func TestRemovedMeanwhile(t *testing.T) {
 	})
 }
 
+// TestLinks checks that writing to a symbolic link replaces the target of the link, and
+// that a link to a missing file is refused.
 func TestLinks(t *testing.T) {
 	t.Chdir(t.TempDir())
 	put(t, "target", "older")
@@ -187,6 +191,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
+// TestRefused checks the errors for names under which no file can be written.
 func TestRefused(t *testing.T) {
 	t.Chdir(t.TempDir())
 	put(t, "x", "")

@@ -26,7 +26,7 @@ type system string
 // here is the system that this process runs on.
 var here system = "/"
 
-// Pretend makes the package read the files of another root folder and start without
+// Pretend makes the package read the files below another root folder and forget all
 // reservations, until restore is called. It is for tests.
 func Pretend(root string) (restore func()) {
 	oldSystem, oldLedger := here, ledger
@@ -34,8 +34,9 @@ func Pretend(root string) (restore func()) {
 	return func() { here, ledger = oldSystem, oldLedger }
 }
 
-// Available returns the memory of the computer, of one of the control groups of this
-// process, or of its address space, whichever has the least free.
+// Available returns the memory that this process can have. It is the memory of the
+// computer, of one of the control groups of this process, or of its address space: the one
+// that has the least free.
 func Available() Memory { return here.memory() }
 
 func (s system) memory() Memory {
@@ -74,13 +75,14 @@ func (s system) addressSpace() Memory {
 	return Memory{}
 }
 
-// text returns the contents of a file, or "" if it cannot be read.
+// text returns the contents of a file of the system, or "" if the file cannot be read.
 func (s system) text(file string) string {
 	b, _ := os.ReadFile(filepath.Join(string(s), file))
 	return string(b)
 }
 
-// fields returns the numbers of a file of lines such as "MemTotal: 16 kB" or "file 4096".
+// fields returns the numbers, by name, in a file with lines such as "MemTotal: 16 kB" or
+// "file 4096". It ignores the units.
 func (s system) fields(file string) map[string]uint64 {
 	all := map[string]uint64{}
 	for line := range strings.Lines(s.text(file)) {
@@ -95,8 +97,8 @@ func (s system) fields(file string) map[string]uint64 {
 	return all
 }
 
-// number returns the number in a file. ok is false if the file has no number, for example
-// "max".
+// number returns the number that is the content of a file. ok is false if the content is
+// not a number, for example "max".
 func (s system) number(file string) (n uint64, ok bool) {
 	n, err := strconv.ParseUint(strings.TrimSpace(s.text(file)), 10, 64)
 	return n, err == nil
@@ -136,8 +138,9 @@ func LimitHeap() {
 }
 
 // Exhausted returns an error if this process has used nearly all of the memory that it can
-// have. The caller can then stop before the kernel or the runtime kills the process. It is
-// for work whose memory cannot be estimated in advance. Garbage does not count.
+// have. The caller can then stop before the kernel or the runtime kills the process.
+// Exhausted is for work whose memory cannot be estimated in advance. Garbage does not count
+// as used.
 func Exhausted() error {
 	if !isNearlyUsed(Available(), ownMemory()) {
 		return nil
@@ -184,7 +187,7 @@ var (
 // page size.
 const noLimit = 1 << 62
 
-// groupMemory returns the memory of all control groups of this process that have a limit,
+// groupMemory returns the memory of each control group of this process that has a limit,
 // the innermost group first.
 func (s system) groupMemory() (all []Memory) {
 	for _, g := range s.groups() {
@@ -203,8 +206,8 @@ func (s system) groupMemory() (all []Memory) {
 }
 
 // OOMKills returns the number of processes in this process's control group that the kernel
-// has killed because memory ran out, or of all processes of the computer if there is no
-// such group. Only the difference between two calls is meaningful.
+// has killed because memory ran out. Without such a group, it counts the processes of the
+// whole computer. Only the difference between two calls is meaningful.
 func OOMKills() uint64 { return here.oomKills() }
 
 func (s system) oomKills() uint64 {
@@ -258,8 +261,9 @@ func (s system) groups() (all []group) {
 	return all
 }
 
-// mount returns the mount point of the hierarchy with the memory controller, and the name
-// of the group at its root.
+// mount finds the hierarchy of control groups that has the memory controller, of version 2
+// if v2 is true, else of version 1. It returns the name of the group at the root of the
+// hierarchy and the mount point. ok is false if there is no such hierarchy.
 func (s system) mount(v2 bool) (root, point string, ok bool) {
 	for line := range strings.Lines(s.text("proc/self/mountinfo")) {
 		// 36 35 98:0 /root /point rw,relatime shared:1 - cgroup2 source rw,nsdelegate

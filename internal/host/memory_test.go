@@ -10,8 +10,8 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// extractTree writes the files of an archive in testdata to a new folder and returns the
-// folder.
+// extractTree writes the files of the named archive in testdata to a new folder and returns
+// the folder.
 func extractTree(t *testing.T, name string) string {
 	t.Helper()
 	a, err := txtar.ParseFile(filepath.Join("testdata", name+".txt"))
@@ -28,8 +28,8 @@ func extractTree(t *testing.T, name string) string {
 	return root
 }
 
-// TestAvailable checks the memory and the number of killed processes that are read from
-// copies of the files of several kernels.
+// TestAvailable checks Available and OOMKills with copies of the files in which several
+// Linux kernels report memory.
 func TestAvailable(t *testing.T) {
 	const computer = "this computer has"
 	for _, tt := range []struct {
@@ -71,7 +71,8 @@ func TestAvailable(t *testing.T) {
 	})
 }
 
-// TestHere checks the memory of the computer that runs the test.
+// TestHere checks that Available finds memory on the computer that runs the test, and no
+// more free memory than there is in total.
 func TestHere(t *testing.T) {
 	if _, err := os.Stat("/proc/meminfo"); err != nil {
 		t.Skip("no /proc/meminfo:", err)
@@ -81,8 +82,8 @@ func TestHere(t *testing.T) {
 	}
 }
 
-// TestReserve checks that reservations add up, and that releasing one twice releases it
-// once.
+// TestReserve checks that reservations add up, and that calling release twice has the same
+// effect as calling it once.
 func TestReserve(t *testing.T) {
 	t.Cleanup(Pretend(extractTree(t, "v2")))
 	first, err := Reserve(500_000_000)
@@ -112,7 +113,7 @@ func TestReserve(t *testing.T) {
 	second()
 }
 
-// TestProduct checks products, some of which would overflow.
+// TestProduct checks products of numbers, some of which would overflow.
 func TestProduct(t *testing.T) {
 	for _, tt := range []struct {
 		factors []int

@@ -19,8 +19,8 @@ func (e *MemoryError) Error() string {
 	return fmt.Sprintf("%s of memory are needed, and %s are free of the %s that %s", GB(e.Need), GB(e.Free), GB(e.Total), e.Where)
 }
 
-// Check returns a *MemoryError if fewer than bytes bytes are free. It is for memory that an
-// existing reservation covers; other callers use Reserve.
+// Check returns a *MemoryError if fewer than the given number of bytes are free in m. It is
+// for memory that an existing reservation covers; other callers use Reserve.
 func (m Memory) Check(bytes uint64) error {
 	if m.Total == 0 || bytes <= m.Free {
 		return nil
@@ -41,9 +41,9 @@ type reservations struct {
 }
 
 // Reserve announces that this process, or processes that it starts, will use the given
-// number of bytes in addition to those that are already reserved. release takes the
-// announcement back. If less memory is free, the error is a *MemoryError. Reserve allocates
-// nothing.
+// number of bytes in addition to the bytes that are already reserved. release takes the
+// announcement back. If fewer bytes are free, the error is a *MemoryError. Reserve
+// allocates nothing.
 //
 // While there are reservations, free memory is not measured again. Memory that is reserved
 // but not yet written therefore counts as used.
@@ -64,8 +64,9 @@ func Reserve(bytes uint64) (release func(), err error) {
 	}), nil
 }
 
-// Check returns the error that Reserve would return, and reserves nothing. It is for memory
-// that is allocated and written immediately, or freed soon.
+// Check returns the error that Reserve would return for the given number of bytes, and
+// reserves nothing. It is for memory that is allocated and written immediately, or freed
+// soon.
 func Check(bytes uint64) error {
 	release, err := Reserve(bytes)
 	if err == nil {
@@ -77,9 +78,10 @@ func Check(bytes uint64) error {
 // negligible is a number of bytes that fits on every computer that can run this program.
 const negligible = 16 << 20
 
-// check returns an error if the given number of bytes does not fit. It measures the
-// available memory at the first reservation that is not negligible. If that reservation
-// does not fit, it collects garbage of earlier work and measures again.
+// check returns an error if the given number of bytes does not fit in addition to the
+// reservations. It measures the available memory at the first reservation that is not
+// negligible. If that reservation does not fit, it collects garbage of earlier work and
+// measures again.
 func (b *reservations) check(bytes uint64) error {
 	if bytes <= negligible && b.reserved <= negligible-bytes {
 		return nil

@@ -3,10 +3,10 @@
 // It imports nothing.
 package lists
 
-// Count returns the n consecutive numbers that begin with first.
+// Count returns the list of n consecutive integers that begins with first.
 func Count(first, n int) []int { return Make(n, func(i int) int { return first + i }) }
 
-// Make returns a list of n elements. It calls element with each index.
+// Make returns a list of n elements. element(i) returns the element with index i.
 func Make[E any](n int, element func(i int) E) []E {
 	list := make([]E, n)
 	for i := range list {
@@ -15,7 +15,7 @@ func Make[E any](n int, element func(i int) E) []E {
 	return list
 }
 
-// Map returns the results of calling f with each element of a list.
+// Map returns the list of the results of f for each element of list, in order.
 func Map[E, F any](list []E, f func(E) F) []F {
 	return Make(len(list), func(i int) F { return f(list[i]) })
 }

@@ -8,8 +8,9 @@ import (
 	"github.com/kernbench/kernbench/numeric"
 )
 
-// TestBools checks that bools are read as u8 with the values 0 and 1, also if a true byte
-// is not 1 in the file, in either order of axes, and that they are written as bools again.
+// TestBools checks that bools in either order of axes are read as u8 with the values 0 and
+// 1, even if a true byte in the file is not 1. It also checks that the array is written as
+// bools again.
 func TestBools(t *testing.T) {
 	for _, descr := range []string{"|b1", "<b1", ">b1"} {
 		for order, want := range map[string]string{"False": "\x01\x00\x01\x01\x00\x00", "True": "\x01\x01\x00\x00\x01\x00"} {

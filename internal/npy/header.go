@@ -70,9 +70,9 @@ type Array struct {
 	Bool  bool // the elements are bools: the dtype is u8, and each is 0 or 1
 }
 
-// byteCount returns the size of a shape in bytes. Extents that are too large are an error
-// even if another extent is 0, because callers multiply some of the extents and must not
-// overflow.
+// byteCount returns the size in bytes of an array with the given shape and dtype. An extent
+// that is too large is an error even if another extent is 0, because callers multiply some
+// of the extents and must not overflow.
 func byteCount(shape []int, d numeric.DType) (int, error) {
 	product, empty := d.Size(), false
 	for axis, n := range shape {
@@ -147,7 +147,8 @@ type parser struct {
 	at   int // offset of the next character
 }
 
-// malformed returns an error that says what is wrong at a byte of the header.
+// malformed returns an error for the byte at offset at of the header. format and args say
+// what is wrong there.
 func malformed(at int, format string, args ...any) error {
 	return fmt.Errorf("byte %d of the header: %s: %s", at, fmt.Sprintf(format, args...), saveAgain)
 }
@@ -163,7 +164,7 @@ func (p *parser) next() byte {
 	return p.text[p.at]
 }
 
-// take reads the next character if it is c.
+// take reads the next character if it is c, and reports whether it was c.
 func (p *parser) take(c byte) bool {
 	if p.next() != c {
 		return false
@@ -172,7 +173,8 @@ func (p *parser) take(c byte) bool {
 	return true
 }
 
-// list reads items separated by commas, with an optional comma behind the last one.
+// list reads the character open, items separated by commas, with an optional comma behind
+// the last one, and the character end. It calls item to read each item.
 func (p *parser) list(open, end byte, item func() error) error {
 	if err := p.want(open); err != nil {
 		return err
@@ -188,7 +190,7 @@ func (p *parser) list(open, end byte, item func() error) error {
 	return nil
 }
 
-// want reads the character c, which must be next.
+// want reads the next character and returns an error if it is not c.
 func (p *parser) want(c byte) error {
 	if !p.take(c) {
 		return p.unexpected(string(c))
@@ -196,7 +198,8 @@ func (p *parser) want(c byte) error {
 	return nil
 }
 
-// unexpected returns an error that says what was found and what was expected.
+// unexpected returns an error that shows the next characters, or the end of the header, and
+// says that want should be there.
 func (p *parser) unexpected(want string) error {
 	found := "the end"
 	if p.next(); p.at < len(p.text) {

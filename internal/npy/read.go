@@ -23,9 +23,9 @@ const (
 	saveAgain = "make the file with numpy.save"
 )
 
-// Read reads one array and stops behind it, so that several files can follow each other in
-// r. The memory that it needs grows with the data in r, not with the size that a header
-// claims.
+// Read reads one array and leaves r at the byte after the array, so that several arrays can
+// follow each other in r. The memory that it needs grows with the data in r, not with the
+// size that a header claims.
 func Read(r io.Reader) (*Array, error) {
 	a, err := read(r)
 	if err != nil {
@@ -98,7 +98,8 @@ func readHeader(r io.Reader) (h header, err error) {
 	return parseHeader(string(text))
 }
 
-// readBytes reads n bytes. Its memory grows with the available data.
+// readBytes reads n bytes. Its memory grows with the data that r has, not with n. what
+// names the bytes in errors.
 func readBytes(r io.Reader, what string, n int) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(r, int64(n)))
 	switch {
@@ -208,8 +209,9 @@ func dictionary(a *Array) string {
 	return fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", descrOf(a), shape)
 }
 
-// paddedLength returns the length of a header that consists of text, spaces and a newline.
-// lengthBytes is the size of the length field.
+// paddedLength returns the length of a header that consists of text, padding spaces and a
+// newline. The padding aligns the elements after the header to align bytes. lengthBytes is
+// the size of the length field before the header.
 func paddedLength(lengthBytes int, text string) int {
 	before := len(magic) + 2 + lengthBytes
 	return (before+len(text)+1+align-1)/align*align - before

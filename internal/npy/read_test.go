@@ -147,7 +147,7 @@ func TestReadErrors(t *testing.T) {
 	}
 }
 
-// TestReadOfPartsFails checks that every truncated file is an error.
+// TestReadOfPartsFails checks that Read returns an error for every truncated file.
 func TestReadOfPartsFails(t *testing.T) {
 	b := encode(t, &Array{Shape: []int{3, 1, 2}, DType: numeric.U16, Bytes: []byte("abcdefghijkl")})
 	for n := range b {
@@ -157,8 +157,8 @@ func TestReadOfPartsFails(t *testing.T) {
 	}
 }
 
-// TestReadDoesNotTrustHeaders checks that a header that claims a petabyte allocates no
-// more memory than there is data.
+// TestReadDoesNotTrustHeaders checks that Read allocates at most 1 MiB for a short file
+// whose header claims a petabyte.
 func TestReadDoesNotTrustHeaders(t *testing.T) {
 	b := file(1, "{'descr': '|u1', 'fortran_order': False, 'shape': (1125899906842624,)}\n", strings.Repeat("x", 100_000))
 	var before, after runtime.MemStats
@@ -196,7 +196,8 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// BenchmarkRead reads a matrix of 1 Mi elements of f32 in several layouts.
+// BenchmarkRead measures how long Read takes for a matrix of 1 Mi elements of f32 in
+// several layouts.
 func BenchmarkRead(b *testing.B) {
 	data := strings.Repeat("abcd", 1<<20)
 	for _, c := range []struct{ name, text string }{
@@ -216,7 +217,7 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
-// BenchmarkWrite writes a matrix of 1 Mi elements of f32.
+// BenchmarkWrite measures how long Write takes for a matrix of 1 Mi elements of f32.
 func BenchmarkWrite(b *testing.B) {
 	a := &Array{Shape: []int{1024, 1024}, DType: numeric.F32, Bytes: make([]byte, 4<<20)}
 	b.SetBytes(int64(len(a.Bytes)))

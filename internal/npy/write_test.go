@@ -12,8 +12,9 @@ import (
 	"github.com/kernbench/kernbench/numeric"
 )
 
-// TestWriteKnownFiles compares files with the description of the format. What precedes the
-// elements is padded to 128 bytes, so headers have 118 (0x76) bytes.
+// TestWriteKnownFiles checks that the files that Write writes are as the description of the
+// format says. The part before the elements is padded to 128 bytes, so headers have 118
+// (0x76) bytes.
 func TestWriteKnownFiles(t *testing.T) {
 	for _, c := range []struct {
 		array Array
@@ -119,8 +120,9 @@ func TestRoundTripProperty(t *testing.T) {
 	})
 }
 
-// layOut returns the elements of an array in a given order, by definition: in Fortran
-// order, element (i, j, k) of shape (I, J, K) is at i + I·(j + J·k).
+// layOut returns the elements of an array as bytes: in Fortran order or row-major order,
+// big-endian or little-endian. In Fortran order, element (i, j, k) of shape (I, J, K) is at
+// i + I·(j + J·k).
 func layOut(a *Array, fortran, big bool) string {
 	size := a.DType.Size()
 	b := make([]byte, len(a.Bytes))

@@ -16,13 +16,15 @@ import (
 // direction of text (U+202E), and separators of lines and paragraphs cannot.
 func Is(r rune) bool { return unicode.IsPrint(r) || unicode.Is(unicode.Zs, r) }
 
-// Line escapes all characters that are not printable, newlines included, so that the text
-// is one line.
+// Line replaces all characters of text that are not printable by escapes, including
+// newlines, so that the result is one line.
 func Line(text string) string { return escape(text, false) }
 
-// Text escapes all characters that are not printable, except newlines.
+// Text replaces all characters of text that are not printable by escapes, except newlines.
 func Text(text string) string { return escape(text, true) }
 
+// escape replaces characters that are not printable by escapes. It keeps newlines if lines
+// is true.
 func escape(text string, lines bool) string {
 	shown := func(r rune, size int) bool {
 		return r == '\n' && lines || Is(r) && (r != utf8.RuneError || size > 1)
@@ -77,7 +79,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Flush writes the remaining bytes of an incomplete character.
+// Flush writes the bytes of an incomplete character at the end of the text as escapes.
 func (w *Writer) Flush() error {
 	rest := string(w.part)
 	w.part = nil
@@ -85,8 +87,8 @@ func (w *Writer) Flush() error {
 	return err
 }
 
-// Count returns a number with a noun, in the plural if needed: "1 cube", "2 cubes",
-// "2 processes".
+// Count returns a number with a noun, which is in the plural unless n is 1: "1 cube", "2
+// cubes", "2 processes".
 func Count(n int, thing string) string {
 	switch {
 	case n == 1:
@@ -97,8 +99,8 @@ func Count(n int, thing string) string {
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
-// Runs returns ascending numbers as words. A run of at least least consecutive numbers is
-// one word, such as "3-5". Every other number is a word.
+// Runs returns words for the numbers of an ascending list. least or more consecutive
+// numbers are one word, such as "3-5". Every other number is a word by itself.
 func Runs(list []int, least int) (words []string) {
 	for i := 0; i < len(list); {
 		j := i + 1
@@ -136,8 +138,8 @@ func ShellWord(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
-// Name returns the name of a value of an enumeration, or its type and number, such as
-// "Kind(9)", if it has no name.
+// Name returns the name of v, a value of an enumeration. If v has no name, it returns the
+// name of the enumeration and the number, such as "Kind(9)".
 func Name[T ~uint8](enumeration string, v T, names []string) string {
 	if int(v) >= len(names) || names[v] == "" {
 		return fmt.Sprintf("%s(%d)", enumeration, uint8(v))
@@ -145,7 +147,7 @@ func Name[T ~uint8](enumeration string, v T, names []string) string {
 	return names[v]
 }
 
-// Words converts words to strings.
+// Words converts words of a string type to strings.
 func Words[T ~string](words []T) []string {
 	return lists.Map(words, func(w T) string { return string(w) })
 }

@@ -40,7 +40,8 @@ func TestLine(t *testing.T) {
 	}
 }
 
-// TestWriter checks that the output does not depend on how the text is divided into writes.
+// TestWriter checks that the output of a Writer does not depend on how the text is divided
+// into writes.
 func TestWriter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.OneOf(rapid.String(), rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) })).Draw(t, "text")
@@ -68,7 +69,7 @@ func TestWriter(t *testing.T) {
 	})
 }
 
-// TestPlain checks that printable text is returned without allocations.
+// TestPlain checks that Text returns printable text without allocating memory.
 func TestPlain(t *testing.T) {
 	text := strings.Repeat("latency_ns 2×3 µs\n", 100)
 	if n := testing.AllocsPerRun(10, func() { Text(text) }); n != 0 {

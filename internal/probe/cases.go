@@ -21,7 +21,7 @@ type probeCase struct {
 	all   bool      // all PEs of the cube read their own slices at the same time
 }
 
-// own returns PE 0, whose slice is local.
+// own returns PE 0. The slice of PE 0 is local to it.
 func own(*machine.Machine) (machine.PEID, bool) { return 0, true }
 
 var cases = []probeCase{
@@ -35,8 +35,9 @@ var cases = []probeCase{
 	{name: "pe_local_together", what: "every PE of the cube reads its own slice at once", slice: own, all: true},
 }
 
-// nearest returns a function that finds the PE of cube 0, other than PE 0, that is the
-// fewest links away from PE 0: in the same half of the cube, or in the other half.
+// nearest returns a function that finds a PE of cube 0 other than PE 0. Of the PEs in the
+// same half of the cube as PE 0, or in the other half if same is false, it is the PE that
+// is the fewest links away from PE 0. The function reports whether there is such a PE.
 func nearest(same bool) func(m *machine.Machine) (machine.PEID, bool) {
 	return func(m *machine.Machine) (best machine.PEID, ok bool) {
 		g := m.Graph
@@ -54,7 +55,8 @@ func nearest(same bool) func(m *machine.Machine) (machine.PEID, bool) {
 	}
 }
 
-// neighbourCube returns PE 0 of a cube next to cube 0.
+// neighbourCube returns PE 0 of a cube next to cube 0, and reports whether there is such a
+// cube.
 func neighbourCube(m *machine.Machine) (machine.PEID, bool) {
 	mesh := m.Graph.Spec().SIP.CubeMesh
 	if mesh.W > 1 {
@@ -63,7 +65,8 @@ func neighbourCube(m *machine.Machine) (machine.PEID, bool) {
 	return m.ID(0, min(mesh.W, mesh.W*mesh.H-1), 0), mesh.H > 1
 }
 
-// neighbourSIP returns PE 0 of a SIP next to SIP 0.
+// neighbourSIP returns PE 0 of a SIP next to SIP 0, and reports whether there is such a
+// SIP.
 func neighbourSIP(m *machine.Machine) (machine.PEID, bool) {
 	near := m.Graph.SIPNeighbors(0)
 	if len(near) == 0 {
@@ -82,8 +85,8 @@ type transfer struct {
 	begin    func(done sim.Event) // starts the transfers; each calls done at its end
 }
 
-// prepare allocates the memory of a case for n bytes and returns its transfer. ok is false
-// if the machine has no PE for the case.
+// prepare allocates the memory that the case needs on machine m for transfers of n bytes,
+// and returns the transfers. ok is false if the machine has no PE for the case.
 func (c probeCase) prepare(m *machine.Machine, n memory.Bytes) (t transfer, ok bool, err error) {
 	far, ok := c.slice(m)
 	if !ok {
@@ -109,7 +112,8 @@ func (c probeCase) prepare(m *machine.Machine, n memory.Bytes) (t transfer, ok b
 	return t, true, err
 }
 
-// prepareLoad completes t for a case in which PEs read from HBM into TCM.
+// prepareLoad completes t for a case in which PEs read from HBM into TCM. slice is the
+// memory that PE 0 reads, and region the bytes in it.
 func (c probeCase) prepareLoad(m *machine.Machine, t *transfer, slice memory.ID, region memory.Region) error {
 	pe := m.PE(0)
 	tcm := pe.Memory(topology.KindTCM)

@@ -122,9 +122,9 @@ func Run(ctx context.Context, g *topology.Graph, o Options) (*Report, error) {
 	return r, nil
 }
 
-// checkMemory returns an error if this computer has too little memory for a probe. A launch
-// needs memory for all PEs. At flit fidelity, a transfer for each PE of a cube needs memory
-// for all its bursts.
+// checkMemory returns an error if this computer has too little memory for a probe. The
+// launch needs memory for all PEs. At flit fidelity, simultaneous transfers to each PE of a
+// cube need memory for all their bursts.
 func checkMemory(g *topology.Graph, o Options) error {
 	const perPE, perBurst = 12 << 10, 80
 	s := g.Spec()
@@ -142,7 +142,8 @@ func checkMemory(g *topology.Graph, o Options) error {
 	return nil
 }
 
-// measureLaunch measures the launch of an empty kernel on all PEs.
+// measureLaunch launches an empty kernel on all PEs. It measures when the kernel starts,
+// and the time from the first PE that was ready to the last.
 func measureLaunch(ctx context.Context, g *topology.Graph, o Options) (Launch, error) {
 	m := machine.New(g, machine.Options{Fidelity: o.Fidelity})
 	defer m.Close()
@@ -165,8 +166,8 @@ type stopwatch struct {
 
 func (s *stopwatch) Handle(sim.Kind, uint64) { s.end = s.eng.Now() }
 
-// measure measures the case with n bytes. ok is false if the machine has no PE for the
-// case.
+// measure measures the transfers of the case with n bytes each, on a new machine. ok is
+// false if the machine has no PE for the case.
 func (c probeCase) measure(ctx context.Context, g *topology.Graph, o Options, n memory.Bytes) (row Row, ok bool, err error) {
 	m := machine.New(g, machine.Options{Fidelity: o.Fidelity})
 	defer m.Close()
@@ -199,8 +200,9 @@ func (c probeCase) measure(ctx context.Context, g *topology.Graph, o Options, n 
 	return row, true, nil
 }
 
-// compare sets the time of the closed form, the bandwidth, and the utilization of the
-// bottleneck.
+// compare sets the time of the closed form and whether the simulated time equals it, or the
+// reason why there is no closed form. It also sets the bandwidth, and the utilization of
+// the bottleneck.
 func (r *Row) compare(m *machine.Machine, t transfer) {
 	s := m.Graph.Spec()
 	hbm := memory.NewHBM(s.Cube.HBM)

@@ -14,7 +14,7 @@ import (
 
 var sizes = []topology.Bytes{4 << 10, 8 << 10, 16 << 10, 32 << 10, 64 << 10, 128 << 10, 256 << 10, 512 << 10, 1 << 20}
 
-// probe runs a probe of a preset with --set arguments.
+// probe runs a probe of a preset, changed by --set arguments, at the given fidelity.
 func probe(t *testing.T, fid fabric.Fidelity, preset string, sets ...string) *Report {
 	t.Helper()
 	spec, err := topology.Load(t.Context(), preset, sets...)
@@ -32,7 +32,7 @@ func probe(t *testing.T, fid fabric.Fidelity, preset string, sets ...string) *Re
 	return r
 }
 
-// times returns the simulated times of each case, in the order of sizes.
+// times returns the simulated times of the report by case, in the order of sizes.
 func (r *Report) times() map[string][]simtime.Time {
 	times := map[string][]simtime.Time{}
 	for _, row := range r.Rows {
@@ -146,8 +146,8 @@ func TestSmallSystemsSkipWhatTheyLack(t *testing.T) {
 	}
 }
 
-// TestHopsAreInOrder checks that the times of hops are consistent with each other and with
-// the time of the transfer.
+// TestHopsAreInOrder checks that the times of the hops of a transfer are consistent with
+// each other and with the time of the transfer.
 func TestHopsAreInOrder(t *testing.T) {
 	r := probe(t, fabric.Train, "default")
 	for _, row := range r.Rows {
@@ -170,7 +170,7 @@ func TestHopsAreInOrder(t *testing.T) {
 	}
 }
 
-// TestJSONIsTheReport checks the names and the exact times of the report's JSON.
+// TestJSONIsTheReport checks the keys and the exact times in the report's JSON.
 func TestJSONIsTheReport(t *testing.T) {
 	r := probe(t, fabric.Train, "default")
 	out, err := json.Marshal(r)

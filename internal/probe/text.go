@@ -84,7 +84,7 @@ func optional[T any](v *T, text func(T) string) string {
 
 func verdict(match bool) string { return map[bool]string{true: "yes", false: "NO"}[match] }
 
-// fixed returns a function that formats a number with a number of decimals.
+// fixed returns a function that formats a number with the given number of decimals.
 func fixed(digits int) func(float64) string {
 	return func(v float64) string { return fmt.Sprintf("%.*f", digits, v) }
 }

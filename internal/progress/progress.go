@@ -66,7 +66,7 @@ func (p *Display) Update(done, total int, left time.Duration) {
 	p.done, p.total, p.left, p.updated = done, total, left, time.Now()
 }
 
-// tick shows the line four times per second until the display is stopped.
+// tick draws the line of progress four times per second until the display is stopped.
 func (p *Display) tick() {
 	ticker := time.NewTicker(time.Second / 4)
 	defer ticker.Stop()
@@ -98,8 +98,9 @@ func (p *Display) show() {
 	}
 }
 
-// line returns the current text of the line, such as "sweep: 55 of 200 points, about 4m50s
-// left". It is empty in the first second of a command that has not called Update.
+// line returns the current text of the line of progress, such as "sweep: 55 of 200 points,
+// about 4m50s left". It is empty in the first second of a command that has not called
+// Update.
 func (p *Display) line() string {
 	points := p.name + ":"
 	if !p.updated.IsZero() {
@@ -120,8 +121,8 @@ func (p *Display) line() string {
 // Write removes the line of progress and writes text in its place.
 func (p *Display) Write(text []byte) (int, error) { return p.Writer(p.w).Write(text) }
 
-// Writer returns a writer to w, which may be on the same terminal. It removes the line of
-// progress before each write.
+// Writer returns a writer to w, which may be on the same terminal as the display. The
+// writer removes the line of progress before each write.
 func (p *Display) Writer(w io.Writer) io.Writer { return clearingWriter{p, w} }
 
 type clearingWriter struct {
@@ -136,7 +137,7 @@ func (c clearingWriter) Write(text []byte) (int, error) {
 	return c.w.Write(text)
 }
 
-// Stop ends the display and removes the line.
+// Stop ends the display and removes the line of progress.
 func (p *Display) Stop() {
 	close(p.ended)
 	p.ticks.Wait()
@@ -145,7 +146,7 @@ func (p *Display) Stop() {
 	p.clear()
 }
 
-// clear removes the line from the terminal.
+// clear removes the line of progress from the terminal.
 func (p *Display) clear() {
 	if p.shown != "" {
 		fmt.Fprint(p.w, "\r\x1b[K")

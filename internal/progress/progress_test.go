@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestRun checks that the line is removed when kernels print and when the run ends, and
-// that no line is written if the output is not a terminal.
+// TestRun checks that the line of progress is removed when kernels print and when the run
+// ends, and that no line is written if the output is not a terminal.
 func TestRun(t *testing.T) {
 	for terminal, want := range map[bool]string{
 		true:  "slow: running for 1 s\r\x1b[Kslow: running for 2 s\r\x1b[K[sip0.cube0.pe0 5ns] hello\nslow: running for 2 s\r\x1b[Kslow: running for 3 s\r\x1b[K",
@@ -33,8 +33,9 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestPoints checks that the time left counts down from the latest update. If the output is
-// not a terminal, a line is written after 2 seconds, then after another 4, 8, and every 10.
+// TestPoints checks that the displayed time left counts down from the latest update. If the
+// output is not a terminal, lines are written 2, 6 and 14 seconds after the start, and then
+// every 10 seconds.
 func TestPoints(t *testing.T) {
 	for terminal, want := range map[bool]string{
 		true: "sweep: 50 of 200 points, running for 0 s\r\x1b[Ksweep: 52 of 200 points, about 16s left\r\x1b[Ksweep: 52 of 200 points, about 15s left\r\x1b[K",

@@ -9,15 +9,15 @@ import (
 	"testing"
 )
 
-// Main sets the seed, runs the tests of a package and returns the exit status. TestMain of
-// the package calls it.
+// Main sets the seed of the random cases, runs the tests of a package and returns the exit
+// status. TestMain of the package calls it.
 func Main(m *testing.M) int {
 	Seed()
 	return m.Run()
 }
 
-// Seed sets the seed to 1 unless -rapid.seed is given. It does nothing in packages that do
-// not import rapid.
+// Seed sets the seed of the random cases to 1 unless -rapid.seed is given. It does nothing
+// in packages that do not import rapid.
 func Seed() {
 	flag.Parse()
 	if seed := flag.Lookup("rapid.seed"); seed != nil && seed.Value.String() == seed.DefValue {

@@ -29,8 +29,9 @@ type Result struct {
 	mismatched []oplog.ID
 }
 
-// File reads a log and computes its values with the given number of threads, or on all
-// cores if threads is 0. It stops when ctx ends.
+// File reads the op log with the given name, computes its values with the given number of
+// threads, and compares them with what the host read in the run. If threads is 0, it uses
+// all cores. It stops when ctx ends.
 func File(ctx context.Context, name string, threads int) (*Result, error) {
 	h, log, err := oplog.Open(ctx, name)
 	if err != nil {
@@ -47,7 +48,8 @@ func File(ctx context.Context, name string, threads int) (*Result, error) {
 	}, nil
 }
 
-// WriteText writes the counts and the verdict.
+// WriteText writes the counts of operations and reads, and whether all reads are the same
+// as in the run.
 func (r *Result) WriteText(w io.Writer) error {
 	fmt.Fprintf(w, "# op log: %s, recorded by kernbench %s, topology hash %s\n", r.File, r.Recorded.Tool, r.Recorded.Config)
 	if b := r.Recorded.Notes["bench"]; b != "" {
@@ -69,7 +71,8 @@ func (r *Result) WriteText(w io.Writer) error {
 // is the most useful.
 const shownMismatches = 5
 
-// Mistakes returns a message for each of the first reads that differ.
+// Mistakes returns a message for each of the first shownMismatches reads of the host that
+// differ from the run, and a message with the number of further ones.
 func (r *Result) Mistakes() (all []string) {
 	for _, id := range r.mismatched[:min(len(r.mismatched), shownMismatches)] {
 		all = append(all, r.log.Describe(id)+" read other bytes than in the run")

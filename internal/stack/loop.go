@@ -42,10 +42,10 @@ func Loop(text string) string {
 	return line
 }
 
-// emptyLoop returns the line of the only endless loop without a body in a function.
-// function is a name as in stacks: "main.kernel", "main.(*tiles).kernel" or
-// "main.run.func1". It returns 0 if there is not exactly one such loop, or if line n is in
-// another loop.
+// emptyLoop returns the line of the only endless loop without a body in a function of
+// source. function is a name as in stacks: "main.kernel", "main.(*tiles).kernel" or
+// "main.run.func1". emptyLoop returns 0 if the function has no such loop or several, or if
+// line n is in another loop.
 func emptyLoop(set *token.FileSet, source *ast.File, function string, n int) (line int) {
 	names := strings.Split(function, ".")
 	loops, inside := 0, false

@@ -60,8 +60,9 @@ func Line(text string) (line string, inside bool) {
 	return inLibrary, inside
 }
 
-// standardPrefix returns the prefix of lines with files of the standard library, or "" if
-// it is not known: builds with -trimpath have no folder in these lines.
+// standardPrefix returns the prefix that the lines of a stack have if their file is in the
+// standard library. It returns "" if the prefix is not known: builds with -trimpath have no
+// folder in these lines.
 func standardPrefix(lines []string) string {
 	for _, l := range lines {
 		for _, known := range []string{"runtime/panic.go:", "iter/iter.go:"} {
@@ -73,6 +74,7 @@ func standardPrefix(lines []string) string {
 	return ""
 }
 
+// isIn reports whether the name of a function begins with one of the prefixes in packages.
 func isIn(function string, packages []string) bool {
 	return slices.ContainsFunc(packages, func(p string) bool { return strings.HasPrefix(function, p) })
 }

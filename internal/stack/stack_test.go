@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// lineOfPanic calls f, which panics, and returns the result of Line for the stack.
+// lineOfPanic calls f, which panics, and returns the results of Line for the stack of the
+// panic.
 func lineOfPanic(f func()) (line string, inside bool) {
 	defer func() {
 		recover()
@@ -32,7 +33,7 @@ func TestLineOfAPanic(t *testing.T) {
 	}
 }
 
-// TestLine checks the line in stacks of programs that use this module.
+// TestLine checks the results of Line for stacks of programs that use this module.
 func TestLine(t *testing.T) {
 	const (
 		spin    = "main.spin(...)\n\t/home/a/spin.go:7\n"
@@ -65,7 +66,7 @@ func TestLine(t *testing.T) {
 	}
 }
 
-// TestLoop checks that a loop with an empty body is found in the source of its function.
+// TestLoop checks that Loop finds a loop with an empty body in the source of its function.
 func TestLoop(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "kernel.go")
 	source := `package main

@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// TestFile checks that a trace appears under its name only when it is complete, plain or
-// compressed, and that a discarded trace leaves no file.
+// TestFile checks, for plain and compressed traces, that a trace appears under its name
+// only when it is complete, and that a discarded trace leaves no file.
 func TestFile(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"a.json", "a.json.gz"} {

@@ -19,13 +19,14 @@ type events struct {
 	any  bool   // an event has been written
 }
 
-// begin writes the text before the events.
+// begin starts to write to w with the text that precedes the events in a trace file.
 func (e *events) begin(w io.Writer) {
 	e.w = bufio.NewWriterSize(w, 1<<16)
 	e.w.WriteString(`{"displayTimeUnit":"ns","traceEvents":[`)
 }
 
-// end writes the text after the events, with about as JSON, and flushes the writer.
+// end writes the text that follows the events in a trace file, with about, which is JSON,
+// and flushes the writer.
 func (e *events) end(about []byte) error {
 	e.w.WriteString("\n],\"otherData\":")
 	e.w.Write(about)
@@ -33,7 +34,8 @@ func (e *events) end(about []byte) error {
 	return e.w.Flush() // also returns an earlier error
 }
 
-// beginEvent begins the line of an event. phase is the kind of event; thread 0 means none.
+// beginEvent begins the line of an event. phase is the letter for the kind of event in the
+// format. thread 0 means that the event belongs to no thread.
 func (e *events) beginEvent(phase byte, process, thread int) {
 	e.line = e.line[:0]
 	if e.any {
@@ -55,7 +57,7 @@ func (e *events) endEvent() {
 	e.w.Write(e.line)
 }
 
-// args begins the arguments of an event; close ends them.
+// args begins the object with the arguments of an event; close ends the object.
 func (e *events) args() {
 	e.key("args")
 	e.line = append(e.line, '{')
@@ -63,7 +65,7 @@ func (e *events) args() {
 
 func (e *events) close() { e.line = append(e.line, '}') }
 
-// key begins a field of the current object.
+// key begins a field of the current JSON object with the given name.
 func (e *events) key(name string) {
 	if last := e.line[len(e.line)-1]; last != '{' {
 		e.line = append(e.line, ',')
@@ -90,13 +92,14 @@ func (e *events) text(name, text string) {
 	e.line = append(e.line, '"')
 }
 
-// time adds a field with an exact time, as a multiple of unit.
+// time adds a field with the exact time t, as a decimal number of units.
 func (e *events) time(name string, t, unit simtime.Time) {
 	e.key(name)
 	e.line = t.AppendIn(e.line, unit)
 }
 
-// metadata writes a property of a process, or of a thread if thread is not 0.
+// metadata writes an event that sets a property of a process, or of a thread if thread is
+// not 0. name is the name of the property.
 func (e *events) metadata(name string, process, thread int, value Arg) {
 	e.beginEvent('M', process, thread)
 	e.text("name", name)
@@ -146,7 +149,8 @@ func (e *events) sliceEnd(t *Track, at simtime.Time) {
 	e.endEvent()
 }
 
-// flow writes one end of a message's arrow: phase 's' is the start, 'f' the end.
+// flow writes one end of the arrow that shows a message: phase 's' is the start of the
+// arrow, 'f' its end.
 func (e *events) flow(phase byte, t *Track, at simtime.Time, message sim.Mark) {
 	e.beginEvent(phase, t.p.id, t.id)
 	if phase == 'f' {

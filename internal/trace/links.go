@@ -31,21 +31,22 @@ type linkTrack struct {
 	any  bool // there is a slice
 }
 
-// Links returns a recorder for n links, which about describes.
+// Links returns a recorder for n links. about returns the description of a link.
 func (r *Recorder) Links(n int, about func(link int) LinkInfo) *Links {
 	return &Links{r: r, about: about, links: make([]*linkTrack, n), processes: map[string]*Process{}, kinds: map[string]*utilization{}}
 }
 
-// Cut reduces the last slice of a link to a number of bytes and ends it at end or earlier.
+// Cut sets the number of bytes of the last slice of a link, and ends the slice at end if it
+// would end later.
 func (ls *Links) Cut(link int, bytes int64, end simtime.Time) {
 	l := ls.links[link]
 	l.args[0] = Number("bytes", bytes)
 	l.End = min(l.End, end)
 }
 
-// Passage records that a link carries data. If the data begins before the end of the link's
-// last slice, the last slice ends there: both transfers have gaps in which the other one
-// uses the link. waited is how long the data waited for the link.
+// Passage records that a link carries bytes from start to end. If start is before the end
+// of the link's last slice, the last slice ends at start: both transfers have gaps in which
+// the other one uses the link. waited is how long the data waited for the link.
 func (ls *Links) Passage(link int, class string, bytes int64, waited, start, end simtime.Time) {
 	l := ls.links[link]
 	if l == nil {
@@ -62,7 +63,7 @@ func (ls *Links) Passage(link int, class string, bytes int64, waited, start, end
 	l.Slice = Slice{Name: class, Start: start, End: end}
 }
 
-// add adds the track of a link.
+// add adds a track for a link that carries data for the first time.
 func (ls *Links) add(link int) *linkTrack {
 	about := ls.about(link)
 	p := ls.processes[about.Process]
@@ -80,7 +81,8 @@ func (ls *Links) add(link int) *linkTrack {
 	return ls.links[link]
 }
 
-// write writes the last slice of the link.
+// write writes the last slice of the link to the trace and adds it to the utilization of
+// the link's kind.
 func (l *linkTrack) write() {
 	l.Args = l.args[:]
 	l.Track.Slice(l.Slice)
@@ -116,7 +118,7 @@ type utilization struct {
 	used  int                   // number of windows in use
 }
 
-// add records that a link was busy.
+// add records that one link was busy from start to end.
 func (w *utilization) add(start, end simtime.Time) {
 	for end > w.width*windows {
 		for i := range windows / 2 {
@@ -135,7 +137,8 @@ func (w *utilization) add(start, end simtime.Time) {
 	}
 }
 
-// write writes the utilization in percent as a counter, with a value wherever it changes.
+// write writes the utilization in percent as a counter of process p. It writes a value
+// wherever the utilization changes.
 func (w *utilization) write(p *Process, kind string) {
 	last := -1.0
 	for i := range w.used + 1 {

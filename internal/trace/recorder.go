@@ -117,7 +117,8 @@ func Nanoseconds(name string, t simtime.Time) Arg { return Arg{Name: name, Time:
 // Text returns an argument that is a text.
 func Text(name, text string) Arg { return Arg{Name: name, Text: text, kind: textArg} }
 
-// Slice adds a slice, which must not start before the end of the previous slice.
+// Slice adds a slice to the track. The slice must not start before the end of the previous
+// slice of the track.
 func (t *Track) Slice(s Slice) {
 	out := &t.p.r.out
 	out.slice(t, &s)
@@ -141,9 +142,10 @@ type Subtracks struct {
 // Subtracks returns an empty set of subtracks. Tracks are added when they are needed.
 func (p *Process) Subtracks(name string) *Subtracks { return &Subtracks{p: p, name: name} }
 
-// Slice adds a slice, which must not end before the slices added earlier. Of the tracks
-// that are free at the slice's start, it uses the one that became free last. If no track is
-// free, it adds one. So there are never more tracks than overlapping slices.
+// Slice adds a slice to one of the tracks. The slice must not end before the slices added
+// earlier. Of the tracks that are free at the slice's start, Slice uses the one that became
+// free last. If no track is free, it adds a track. So there are never more tracks than
+// overlapping slices.
 func (l *Subtracks) Slice(s Slice) {
 	at := -1
 	for i, free := range l.free {

@@ -14,7 +14,7 @@ import (
 
 const ns = simtime.Nanosecond
 
-// TestEvents checks the text of every kind of event.
+// TestEvents checks the JSON text of every kind of event.
 func TestEvents(t *testing.T) {
 	var got bytes.Buffer
 	r := New(&got)
@@ -62,8 +62,8 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// TestLinks checks that a slice can be cut, that it ends before the next slice of its link
-// begins, and that links of a kind share a utilization counter.
+// TestLinks checks that the last slice of a link can be cut, that it ends before the next
+// slice of the link begins, and that links of a kind share a utilization counter.
 func TestLinks(t *testing.T) {
 	var got bytes.Buffer
 	r := New(&got)
@@ -100,7 +100,8 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// TestWindows checks that windows become wider as time passes and lose no busy time.
+// TestWindows checks that the time windows of a utilization become wider as time passes and
+// that no busy time is lost.
 func TestWindows(t *testing.T) {
 	w := &utilization{width: ns, links: 1}
 	for i := range simtime.Time(5000) {
@@ -120,8 +121,8 @@ func TestWindows(t *testing.T) {
 	}
 }
 
-// TestBounded checks that a slice allocates no memory, so that a trace of any length needs
-// bounded memory.
+// TestBounded checks that recording a slice allocates no memory, so that a trace of any
+// length needs bounded memory.
 func TestBounded(t *testing.T) {
 	r := New(io.Discard)
 	track := r.Process("pe", 0).Track("cpu")

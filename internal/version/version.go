@@ -53,7 +53,7 @@ func ReadBuild() Build {
 	return b
 }
 
-// WriteText writes the build, one line per field.
+// WriteText writes the fields of the build, one line per field.
 func (b Build) WriteText(w io.Writer) error {
 	_, err := fmt.Fprintf(w, "kernbench %s\nmodule    %s %s\nprogram   %s\ngo        %s\n", b.Version, b.Module, b.Resolved, b.Program, b.Go)
 	if b.Revision != "" {

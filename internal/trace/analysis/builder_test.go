@@ -30,8 +30,8 @@ func (b *builder) add(format string, args ...any) {
 	b.lines = append(b.lines, fmt.Sprintf(format, args...))
 }
 
-// track returns the pid and tid of a track. On first use it adds the events that name the
-// process and the track.
+// track returns the JSON fields pid and tid of a track. On first use it adds the events
+// that name the process and the track.
 func (b *builder) track(process, thread string) string {
 	pid, ok := b.processes[process]
 	if !ok {
@@ -48,7 +48,8 @@ func (b *builder) track(process, thread string) string {
 	return fmt.Sprintf(`"pid":%d,"tid":%d`, pid, tid)
 }
 
-// slice adds a slice; args is the text between the braces of its arguments.
+// slice adds a slice to the track of a process and a thread. args is the text between the
+// braces of the slice's arguments.
 func (b *builder) slice(process, thread, name string, start, end simtime.Time, args string) {
 	track := b.track(process, thread)
 	b.add(`{"ph":"B",%s,"ts":%s,"name":%q,"args":{%s}}`, track, us(start), name, args)
@@ -86,7 +87,8 @@ func (b *builder) read(t testing.TB) *Trace {
 	return trace
 }
 
-// message returns a trace of two PEs: pe0 computes a tile and sends it to pe1, which waits.
+// message returns a trace of two PEs: pe0 computes a tile and sends it to pe1, which waits
+// for it.
 func message() *builder {
 	b := newBuilder()
 	b.activity("sip0.cube0.pe0", "cpu", "run", 0, 10*ns, 1, 0)

@@ -29,7 +29,8 @@ func (c *cursor) peek() byte {
 
 func isSpace(b byte) bool { return b == ' ' || b == '\t' || b == '\r' || b == '\n' }
 
-// object calls field for each key of an object; field must read the value.
+// object reads an object and calls field with each key; field must read the value of the
+// key.
 func (c *cursor) object(field func(key []byte) error) error {
 	c.peek()
 	c.i++ // {
@@ -51,7 +52,7 @@ func (c *cursor) object(field func(key []byte) error) error {
 	return nil
 }
 
-// value returns the text of the next value.
+// value reads the next value and returns its text.
 func (c *cursor) value() []byte {
 	first := c.peek()
 	start := c.i
@@ -103,7 +104,8 @@ func (c *cursor) integer() (int64, error) {
 	return n, nil
 }
 
-// time reads a time in a unit of 10^places femtoseconds.
+// time reads a decimal number of units and returns it as a time. A unit is 10^places
+// femtoseconds.
 func (c *cursor) time(places int) (simtime.Time, error) { return parseTime(c.value(), places) }
 
 // Decimals that a femtosecond has in nanoseconds and in microseconds.
@@ -117,7 +119,8 @@ var (
 	errTooLate = errors.New("a time that the clock does not reach")
 )
 
-// parseTime parses a decimal in a unit of 10^places femtoseconds exactly.
+// parseTime parses text as a decimal number of units and returns the exact time. A unit is
+// 10^places femtoseconds.
 func parseTime(text []byte, places int) (simtime.Time, error) {
 	t, behind, point := simtime.Time(0), 0, false
 	for _, b := range text {
@@ -262,7 +265,7 @@ func (a *args) parse(key []byte, c *cursor) (err error) {
 	return named(key, err)
 }
 
-// named adds the name of a field to an error; it returns nil for nil.
+// named adds the name of a field to err. It returns nil if err is nil.
 func named(key []byte, err error) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", key, err)

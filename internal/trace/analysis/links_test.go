@@ -6,7 +6,7 @@ import (
 )
 
 // TestLinks checks the utilization of links in a launch from 10 ns to 30 ns and in the
-// whole trace, with trains before, in and after the launch.
+// whole trace. The trace has trains before, in and after the launch.
 func TestLinks(t *testing.T) {
 	b := newBuilder()
 	b.activity("pe0", "cpu", "run", 10*ns, 30*ns, 1, 0)

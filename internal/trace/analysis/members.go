@@ -17,8 +17,9 @@ type member struct {
 	slices  []int32 // slices of the PE's engines, sorted by engine and start
 }
 
-// members returns the PEs of a launch in the order of the trace. They are the PEs that have
-// a first activity of the launch at its start. Launches of a PE do not overlap.
+// members returns the PEs of launch l, each with its work in the launch, in the order of
+// the trace. They are the PEs that have a first activity of the launch at its start.
+// Launches of a PE do not overlap.
 func (t *Trace) members(l Launch) []*member {
 	byProcess := make([]*member, len(t.processes))
 	var all []*member
@@ -49,7 +50,7 @@ func (t *Trace) members(l Launch) []*member {
 	return all
 }
 
-// pes returns the PEs of all launches, with their work in the whole program.
+// pes returns the PEs of all launches, each with its work in the whole program.
 func (t *Trace) pes() (all []*member) {
 	byProcess := make([]*member, len(t.processes))
 	for i := range t.processes {
@@ -73,15 +74,16 @@ func (t *Trace) pes() (all []*member) {
 // beginsLaunch reports whether a slice is the first activity of its PE in a launch.
 func (t *Trace) beginsLaunch(s *slice) bool { return s.id != 0 && s.after == 0 && t.engine(s) == CPU }
 
-// mayBegin reports whether slice i, which begins a launch, may belong to launch l. It does
-// not if the slice names another launch, which may start at the same instant.
+// mayBegin reports whether slice i, the first activity of a PE in a launch, may belong to
+// launch l. It does not belong to l if it names another launch, which may start at the same
+// instant.
 func (t *Trace) mayBegin(i int32, l Launch) bool {
 	number, named := t.launchOf[i]
 	return !named || number == l.Number
 }
 
-// measure sorts the slices of a PE. It computes when the PE ended, and how long each engine
-// was busy on at least one of its subtracks.
+// measure sorts the slices of a PE by engine and start. It computes when the PE ended, and
+// how long each engine was busy on at least one of its subtracks.
 func (t *Trace) measure(m *member) {
 	slices.SortFunc(m.slices, func(a, b int32) int {
 		x, y := &t.slices[a], &t.slices[b]
@@ -102,8 +104,8 @@ func (t *Trace) measure(m *member) {
 	}
 }
 
-// eachWait calls f for each wait of a PE's CPU, with the slice that follows the wait or
-// nil.
+// eachWait calls f for each wait of a PE's CPU. then is the slice of the CPU that follows
+// the wait, or nil if there is none.
 func (t *Trace) eachWait(m *member, f func(wait, then *slice)) {
 	for n, i := range m.slices {
 		s := &t.slices[i]
@@ -118,7 +120,8 @@ func (t *Trace) eachWait(m *member, f func(wait, then *slice)) {
 	}
 }
 
-// awaited returns the thing that a wait is for, from the name of the wait.
+// awaited returns the thing that a CPU waits for, given the name of the wait: "message" for
+// "wait: message".
 func awaited(name string) string { return strings.TrimPrefix(name, waitPrefix) }
 
 // EngineUse is the utilization of the engines of a kind in a launch or in the program.
@@ -129,7 +132,8 @@ type EngineUse struct {
 	Most   string  `json:"max_pe"` // the PE with the largest share
 }
 
-// engineUse returns the utilization of each engine that was busy, relative to time.
+// engineUse returns the utilization of each kind of engine that was busy: its busy time
+// divided by the given time.
 func (t *Trace) engineUse(time simtime.Time, all []*member) (list []EngineUse) {
 	for e := CPU; e < engines; e++ {
 		var total, most simtime.Time

@@ -131,8 +131,9 @@ func (w *walk) back(last int64) error {
 		later.start, later.id, w.t.where(later), w.from)
 }
 
-// addLatency adds the time between the end of an activity and the start of the activity
-// that it released. later is nil at the end of the path.
+// addLatency adds a segment for the latency between two activities: the activity "before",
+// which ended at the instant from, and the activity "later", which it released. later is
+// nil at the end of the path.
 func (w *walk) addLatency(from simtime.Time, later, before *slice) {
 	at := later
 	if at == nil {
@@ -141,9 +142,9 @@ func (w *walk) addLatency(from simtime.Time, later, before *slice) {
 	w.add(Segment{Where: w.t.where(at), Kind: w.t.latencyKind(later, before), Launch: w.t.launchAt(at)}, from)
 }
 
-// add adds a segment from an instant to the start of the segments added before. It adds
-// nothing if that is no time: an activity counts only until the activity that it released
-// begins.
+// add adds segment s, which lasts from the instant from to the start of the segments added
+// before. It adds nothing if that start is not after from: an activity counts only until
+// the activity that it released begins.
 func (w *walk) add(s Segment, from simtime.Time) {
 	from = max(from, w.from) // the activity may belong to an earlier launch
 	if from >= w.at {
@@ -155,8 +156,8 @@ func (w *walk) add(s Segment, from simtime.Time) {
 	w.at = from
 }
 
-// kind returns the kind of an activity: its engine, its DMA operation, its wait, or its
-// track.
+// kind returns the name under which the sums of a path count activity s: its engine, its
+// DMA operation, its wait, or its track.
 func (t *Trace) kind(s *slice) string {
 	switch e := t.engine(s); {
 	case e == NoEngine:
@@ -170,8 +171,9 @@ func (t *Trace) kind(s *slice) string {
 	}
 }
 
-// latencyKind returns the kind of the latency between the end of an activity and the start
-// of the activity that it released. later is nil if the latency ends with the launch or
+// latencyKind returns the name under which the sums of a path count the latency between the
+// end of one activity and the start of the activity that it released. The first is
+// "before", the second "later". later is nil if the latency ends with the launch or
 // program.
 func (t *Trace) latencyKind(later, before *slice) string {
 	const prefix = "latency: "
@@ -209,7 +211,8 @@ func (p *Path) merge() {
 	}
 }
 
-// sum sums up the segments by kind and lists the places that the path visits.
+// sum adds up the segments by kind and lists the places that the path visits. whole is the
+// length of the path, to which the shares are relative.
 func (p *Path) sum(whole simtime.Time) {
 	for _, s := range p.Segments {
 		i := slices.IndexFunc(p.Kinds, func(k KindSum) bool { return k.Kind == s.Kind })
@@ -259,4 +262,5 @@ func (p *Path) addSteps(t *Trace) {
 	}
 }
 
+// sameLaunch reports whether two numbers of launches are equal; nil means no launch.
 func sameLaunch(a, b *int64) bool { return a == b || a != nil && b != nil && *a == *b }

@@ -111,8 +111,8 @@ func TestCriticalPath(t *testing.T) {
 	}
 }
 
-// TestPathOfMessage checks the critical path through a message, the sums by kind and the
-// PEs that it visits.
+// TestPathOfMessage checks the critical path of a launch in which one PE waits for a
+// message of another: the segments, the sums by kind and the PEs that the path visits.
 func TestPathOfMessage(t *testing.T) {
 	p, err := message().read(t).CriticalPath(message().read(t).Launches()[0])
 	if err != nil {
@@ -145,7 +145,7 @@ func TestPathOfMessage(t *testing.T) {
 	}
 }
 
-// TestIncompletePath checks that an incomplete trace is an error and not a path that is too
+// TestIncompletePath checks that an incomplete trace gives an error, not a path that is too
 // short.
 func TestIncompletePath(t *testing.T) {
 	tests := []struct {
@@ -177,8 +177,9 @@ func TestIncompletePath(t *testing.T) {
 	}
 }
 
-// TestPathHasNoGaps draws random activities with causes, and checks that the segments of
-// the path follow each other without gaps from the start of the launch to its end.
+// TestPathHasNoGaps draws random activities, each released by an earlier one. It checks
+// that the segments of the critical path follow each other without gaps from the start of
+// the launch to its end.
 func TestPathHasNoGaps(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		b := newBuilder()

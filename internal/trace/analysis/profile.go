@@ -44,8 +44,9 @@ type Work struct {
 	Share float64      `json:"path_share"`        // of the critical path
 }
 
-// Profile sums up the activities of a launch, or of the whole program, and their times on
-// the critical path. Rows are sorted by time on the path, then by busy time, largest first.
+// Profile adds up the activities of the launch with a number, or of the whole program for
+// [Whole], and their times on the critical path. Rows are sorted by time on the path, then
+// by busy time, largest first.
 func (t *Trace) Profile(by By, launch int64) (*Profile, error) {
 	l, err := t.pick(launch)
 	if err != nil {
@@ -86,7 +87,7 @@ func (t *Trace) Profile(by By, launch int64) (*Profile, error) {
 	return r, nil
 }
 
-// inLaunch reports whether a slice belongs to a PE while it runs launch l.
+// inLaunch reports whether slice s is of a PE that runs launch l at that time.
 func (t *Trace) inLaunch(s *slice, l *Launch) bool {
 	at := t.launchAt(s)
 	return at != nil && *at == l.Number
@@ -100,9 +101,10 @@ type profileBuilder struct {
 
 type workKey struct{ name, engine string }
 
-// row returns the row of an operation on an engine, or for NoEngine in the process where.
-// In a profile by line, it returns the row of the line. Work without a line is in a row
-// with the name of the engine or process.
+// row returns the row to which an activity belongs. In a profile by operation, this is the
+// row of the operation name on engine e, or in the process where if e is NoEngine. In a
+// profile by line, it is the row of the line. Activities without a line are in a row with
+// the name of the engine or process.
 func (p *profileBuilder) row(name, line string, e Engine, where string) *Work {
 	key := workKey{name, cmp.Or(e.String(), where)}
 	if p.by == ByLine {
@@ -114,7 +116,7 @@ func (p *profileBuilder) row(name, line string, e Engine, where string) *Work {
 	return p.rows[key]
 }
 
-// addActivity adds an activity to its row.
+// addActivity adds the time of an activity to the row that row returns for it.
 func (p *profileBuilder) addActivity(name, line string, e Engine, where string, took simtime.Time) {
 	w := p.row(name, line, e, where)
 	w.Busy += took
@@ -126,7 +128,8 @@ func (p *profileBuilder) addActivity(name, line string, e Engine, where string, 
 	}
 }
 
-// addSegment adds a part of the critical path to its row.
+// addSegment adds the time of s, a part of the critical path, to the row that row returns
+// for it.
 func (p *profileBuilder) addSegment(s Segment) {
 	name, where := s.Name, s.Where
 	if s.Count == 0 || s.engine == NoEngine {

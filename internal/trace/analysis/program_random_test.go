@@ -36,7 +36,7 @@ var (
 	shared = []string{"all reduce", "all reduce async", "two at once", "barrier", "message", "message from any", "wait", "poll", "timeout", "monitored barrier"}
 )
 
-// drawHostOp returns a generator of operations of the given kinds.
+// drawHostOp returns a generator of random host operations of the given kinds.
 func drawHostOp(ranks int, kinds ...string) *rapid.Generator[hostOp] {
 	return rapid.Custom(func(t *rapid.T) hostOp {
 		d := hostOp{
@@ -49,7 +49,7 @@ func drawHostOp(ranks int, kinds ...string) *rapid.Generator[hostOp] {
 	})
 }
 
-// addOne is a kernel that adds 1 to n elements.
+// addOne adds 1 to each of n elements. It is a kernel.
 func addOne(t *tl.PE, x tl.Ptr, n int) { t.Store(x, t.Load(x, tl.Shape{n}, tl.F32).Add(1)) }
 
 // rowWise places a tensor over the cubes and PEs of a device by rows.
@@ -69,12 +69,12 @@ func newHost(r *torch.Rank) *host {
 	return h
 }
 
-// tensor returns a new tensor with a number of elements on each PE.
+// tensor returns a new tensor with elems elements on each PE.
 func (h *host) tensor(elems int) *torch.Tensor {
 	return torch.Must(h.Zeros(torch.F32, torch.Shape{h.pes * elems}, rowWise))
 }
 
-// do executes an operation.
+// do executes operation d on this rank.
 func (h *host) do(d hostOp) {
 	own, mine := d.Rank == h.Rank.Rank(), h.tensor(d.Elems)
 	later := func(w *dist.Work, err error) {
@@ -231,7 +231,8 @@ func TestPathOfAnyProgram(t *testing.T) {
 	})
 }
 
-// checkTrace checks the critical path and the profiles of a recorded program.
+// checkTrace checks the critical path and the profiles of the trace in a file. makespan is
+// the makespan of the recorded program.
 func checkTrace(t *rapid.T, file string, makespan simtime.Time) {
 	tr, err := analysis.Open(t.Context(), file)
 	if err != nil {

@@ -8,9 +8,9 @@ import (
 	"github.com/kernbench/kernbench/simtime"
 )
 
-// program returns a trace of a copy to the device, a launch that its command releases, a
-// second launch on another PE that the end of the first launch releases, and a copy to the
-// host.
+// program returns a trace of a copy to the device, a launch, a second launch on another PE,
+// and a copy to the host. A command of the host releases the first launch, and the end of
+// the first launch releases the second.
 func program() *builder {
 	const pe0, pe1 = "sip0.cube0.pe0", "sip0.cube0.pe1"
 	b := newBuilder()
@@ -74,8 +74,8 @@ func TestProgramPath(t *testing.T) {
 	}
 }
 
-// TestIncompleteProgram checks that a path that does not reach the start of the program is
-// an error.
+// TestIncompleteProgram checks that ProgramPath returns an error if the path does not reach
+// the start of the program.
 func TestIncompleteProgram(t *testing.T) {
 	b := newBuilder()
 	b.activity("host", "copies", "copy to x", 3*ns, 20*ns, 1, 0)
@@ -87,8 +87,8 @@ func TestIncompleteProgram(t *testing.T) {
 	}
 }
 
-// TestProfile checks profiles of a program and of a launch, and that the times on the path
-// add up to its length.
+// TestProfile checks profiles of a program and of a launch. It also checks that the times
+// on the critical path add up to the length of the path.
 func TestProfile(t *testing.T) {
 	tests := []struct {
 		by     By

@@ -60,7 +60,7 @@ func Read(ctx context.Context, r io.Reader) (*Trace, error) {
 	return rd.t, nil
 }
 
-// head reads the first line, up to the list of events.
+// head reads the first line of a trace file, up to the start of the list of events.
 func (rd *reader) head(lines *file.Lines) error {
 	line, _, err := lines.Next()
 	rd.line++
@@ -112,7 +112,7 @@ func (rd *reader) events(ctx context.Context, lines *file.Lines) (closed bool, e
 	}
 }
 
-// tail reads the end of the file, from the closing bracket of the events.
+// tail reads the end of a trace file, from the closing bracket of the events on.
 func (rd *reader) tail(r io.Reader) error {
 	limited := &io.LimitedReader{R: r, N: maxTailBytes}
 	start := make([]byte, 2) // "]," or "]}"
@@ -130,7 +130,7 @@ func (rd *reader) tail(r io.Reader) error {
 	return nil
 }
 
-// otherMembers reads the members of a trace other than its events.
+// otherMembers reads the members of the JSON object after its list of events.
 func (rd *reader) otherMembers(d *json.Decoder) error {
 	err := eachMember(d, func(key string) error {
 		if key != "otherData" {
@@ -183,7 +183,8 @@ func (rd *reader) links(d *json.Decoder) error {
 	return wantDelim(d, ']')
 }
 
-// eachMember reads a JSON object and calls read at the value of each member.
+// eachMember reads a JSON object. It calls read with the key of each member; read must read
+// the value.
 func eachMember(d *json.Decoder, read func(key string) error) error {
 	if err := wantDelim(d, '{'); err != nil {
 		return err

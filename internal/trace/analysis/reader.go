@@ -55,7 +55,7 @@ func newReader() *reader {
 	}
 }
 
-// process returns the index of a process and adds it on first use.
+// process returns the index of the process with a pid. It adds the process on first use.
 func (rd *reader) process(pid int64) int32 {
 	i, ok := rd.processes[pid]
 	if !ok {
@@ -66,7 +66,8 @@ func (rd *reader) process(pid int64) int32 {
 	return i
 }
 
-// track returns the index of a track and adds it on first use.
+// track returns the index of the track with a pid and a tid. It adds the track on first
+// use.
 func (rd *reader) track(pid, tid int64) int32 {
 	key := trackKey{pid, tid}
 	i, ok := rd.tracks[key]
@@ -79,7 +80,8 @@ func (rd *reader) track(pid, tid int64) int32 {
 	return i
 }
 
-// name returns the index of a name and adds it on first use.
+// name returns the index of a text in the names of the trace. It adds the text on first
+// use.
 func (rd *reader) name(text []byte) int32 {
 	i, ok := rd.names[string(text)]
 	if !ok {
@@ -132,7 +134,8 @@ func (rd *reader) metadata(e *event) {
 	}
 }
 
-// advance moves the clock of a track to an event. The clock must not go back.
+// advance moves the clock of the track of event e to the time of e. It reports a mistake if
+// the clock would go back. It returns the index and the state of the track.
 func (rd *reader) advance(e *event) (track int32, state *trackState) {
 	track = rd.track(e.pid, e.tid)
 	state = &rd.states[track]
@@ -147,8 +150,8 @@ func (rd *reader) advance(e *event) (track int32, state *trackState) {
 	return track, state
 }
 
-// begin adds a slice. Its arguments may make it a launch, the program, or the first
-// activity of a PE in a launch.
+// begin adds the slice that event e begins. The arguments of e may make the slice a launch,
+// the program, or the first activity of a PE in a launch.
 func (rd *reader) begin(e *event) {
 	track, state := rd.advance(e)
 	s := slice{

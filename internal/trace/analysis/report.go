@@ -34,7 +34,7 @@ var waitWords = map[string]struct {
 	"task":      {"tasks", host},
 }
 
-// summary returns the comparison in words.
+// summary returns the comparison of the slowest PE with the median PE in words.
 func (s *Slowest) summary() string {
 	var text string
 	late := s.Took - s.MedianTook
@@ -81,8 +81,9 @@ func (s *Slowest) mostly() string {
 	return text
 }
 
-// excess returns the part of the CPU's time that exceeds that of the median PE most, and by
-// how much. With sign -1 it returns the part that falls short most.
+// excess returns the run or kind of wait whose time on the slowest PE exceeds that on the
+// median PE most, and the difference. With sign -1 it returns the one that falls short of
+// the median PE most.
 func (s *Slowest) excess(sign simtime.Time) (what string, more simtime.Time) {
 	for _, c := range s.CPU {
 		if d := sign * (c.Time - c.Median); d > more {
@@ -92,7 +93,8 @@ func (s *Slowest) excess(sign simtime.Time) (what string, more simtime.Time) {
 	return what, more
 }
 
-// gerund returns a noun phrase for a part of the CPU's time.
+// gerund returns a phrase for a part of the CPU's time: "waiting for messages" for a wait,
+// or "CPU work".
 func gerund(what string) string {
 	if wait, ok := strings.CutPrefix(what, waitPrefix); ok {
 		return "waiting for " + things(wait)
@@ -100,7 +102,8 @@ func gerund(what string) string {
 	return "CPU work"
 }
 
-// things returns what a CPU waits for in a kind of wait, in words.
+// things returns words for what a CPU waits for in the given kind of wait, such as
+// "messages".
 func things(wait string) string {
 	if w, ok := waitWords[wait]; ok {
 		return w.things
@@ -158,7 +161,7 @@ func (t *Trace) Analyse(launch int64, top int) (*Report, error) {
 }
 
 // pick returns the launch with a number, or nil for the whole program. If the trace has
-// launches and no program, it returns the longest launch in place of the program.
+// launches and no program, it returns the longest launch instead of the program.
 func (t *Trace) pick(launch int64) (*Launch, error) {
 	switch n := len(t.launches); {
 	case launch == Whole && (n == 0 || t.Program != nil):

@@ -24,7 +24,8 @@ func (m *Mistake) Error() string {
 // maxMistakes is the number of mistakes that an error lists.
 const maxMistakes = 10
 
-// err joins the first mistakes in the order of lines. It returns nil if there are none.
+// err joins the first mistakes of the trace in the order of lines. It returns nil if there
+// are no mistakes.
 func (rd *reader) err() error {
 	slices.SortStableFunc(rd.mistakes, func(a, b *Mistake) int { return cmp.Compare(a.Line, b.Line) })
 	var all []error
@@ -43,7 +44,8 @@ func (rd *reader) fail(line int, track int32, format string, args ...any) {
 	rd.mistakes = append(rd.mistakes, &Mistake{line, rd.t.trackText(track), fmt.Sprintf(format, args...)})
 }
 
-// trackText returns the name of a track, or its numbers as far as names are missing.
+// trackText returns the names of a track and its process. It uses a number in place of a
+// name that the trace does not give.
 func (t *Trace) trackText(track int32) string {
 	k := &t.tracks[track]
 	p := &t.processes[k.process]
@@ -89,8 +91,9 @@ func (rd *reader) finish() {
 	rd.checkDurations()
 }
 
-// checkCauses sorts activities by number. It checks that numbers are unique, and that the
-// activity that released another has a lower number and does not start later.
+// checkCauses sorts activities by number. It checks that the numbers are unique. It also
+// checks that an activity has a higher number than the activity that released it, and does
+// not start earlier.
 func (rd *reader) checkCauses() {
 	t := rd.t
 	for i := range t.slices {

@@ -14,7 +14,7 @@ import (
 	"github.com/kernbench/kernbench/simtime"
 )
 
-// TestRules checks the error for a violation of each rule of the format.
+// TestRules checks the error for a violation of each rule of the trace format.
 func TestRules(t *testing.T) {
 	const pe = "sip0.cube0.pe0"
 	build := func(f func(b *builder)) string {

@@ -59,7 +59,8 @@ func (t *Trace) slowest(l Launch, all []*member) *Slowest {
 }
 
 // compareTimes lists everything that took time on the slowest or the median PE, sorted by
-// its time on the slowest PE. Shares are relative to took.
+// the time on the slowest PE. The maps have the times by name. Shares are relative to took,
+// the time of the slowest PE.
 func compareTimes(slowest, median map[string]simtime.Time, took simtime.Time) (list []Spent) {
 	for what := range median {
 		slowest[what] += 0
@@ -75,14 +76,15 @@ func compareTimes(slowest, median map[string]simtime.Time, took simtime.Time) (l
 	return list
 }
 
-// cpuTimes returns the time that the CPU of a PE ran, and the time of each kind of wait.
+// cpuTimes returns how long the CPU of a PE ran, and how long it waited in each kind of
+// wait, by name.
 func (t *Trace) cpuTimes(m *member) map[string]simtime.Time {
 	times := map[string]simtime.Time{"run": m.busy[CPU]}
 	t.eachWait(m, func(w, _ *slice) { times[t.names[w.name]] += w.end - w.start })
 	return times
 }
 
-// engineTimes returns the busy times of a PE's engines other than the CPU.
+// engineTimes returns the busy times of a PE's engines other than the CPU, by name.
 func engineTimes(m *member) map[string]simtime.Time {
 	times := map[string]simtime.Time{}
 	for e := CPU + 1; e < engines; e++ {
@@ -91,7 +93,8 @@ func engineTimes(m *member) map[string]simtime.Time {
 	return times
 }
 
-// sources sums up the waits of a PE by kind and by the PE that ended them, longest first.
+// sources adds up the waits of a PE by kind of wait and by the PE that ended the wait,
+// longest first.
 func (t *Trace) sources(m *member) (list []Source) {
 	t.eachWait(m, func(w, then *slice) {
 		if then == nil {
@@ -111,11 +114,12 @@ func (t *Trace) sources(m *member) (list []Source) {
 	return list
 }
 
-// releasedBy returns the process that ended a wait. It follows the chain of causes back
-// from the slice after the wait to the first activity of another process. The first cause
-// counts even if it had ended before the wait began, for example if its credit was in
-// flight. Earlier causes count only if they ended after the wait began. If there is no such
-// activity, releasedBy returns the waiting process itself.
+// releasedBy returns the process that ended a wait. then is the slice that follows the
+// wait. From then, it follows the chain of releasing activities back to the first activity
+// of another process, and returns that process. The activity that released then counts even
+// if it had ended before the wait began, for example if its credit was in flight. Earlier
+// activities of the chain count only if they ended after the wait began. If there is no
+// such activity, releasedBy returns the waiting process itself.
 func (t *Trace) releasedBy(wait, then *slice) int32 {
 	own := t.tracks[wait.track].process
 	for s := then; s.after != 0; {

@@ -81,8 +81,8 @@ func TestSlowestOfMany(t *testing.T) {
 	}
 }
 
-// TestLaunchesAtOnce checks two launches that start at the same instant. The first activity
-// of each PE names its launch.
+// TestLaunchesAtOnce checks the slowest PE of each of two launches that start at the same
+// instant. The first activity of each PE names its launch.
 func TestLaunchesAtOnce(t *testing.T) {
 	b := newBuilder()
 	for i, end := range []simtime.Time{5 * ns, 9 * ns, 7 * ns, 8 * ns} {
@@ -104,7 +104,8 @@ func TestLaunchesAtOnce(t *testing.T) {
 	}
 }
 
-// TestSlowestInWords checks the summary of a comparison.
+// TestSlowestInWords checks the text that summarizes the comparison of the slowest PE with
+// the median PE.
 func TestSlowestInWords(t *testing.T) {
 	tests := []struct {
 		s    Slowest
@@ -126,7 +127,8 @@ func TestSlowestInWords(t *testing.T) {
 	}
 }
 
-// TestSubtracks checks that an engine is busy while at least one of its subtracks is.
+// TestSubtracks checks that an engine counts as busy while at least one of its subtracks is
+// busy.
 func TestSubtracks(t *testing.T) {
 	b := newBuilder()
 	b.activity("pe0", "cpu", "run", 0, 2*ns, 1, 0)
@@ -189,8 +191,8 @@ func TestPick(t *testing.T) {
 }
 
 // TestCreditsOfOthers checks that a wait for a credit is attributed to the PE that returned
-// the credit, even if the credit was in flight before the wait began. It also checks that
-// the summary says what the median PE waited for instead.
+// the credit, even if that PE returned it before the wait began. It also checks that the
+// summary says what the median PE waited for instead.
 func TestCreditsOfOthers(t *testing.T) {
 	b := newBuilder()
 	b.activity("pe1", "cpu", "run", 0, 5*ns, 1, 0)

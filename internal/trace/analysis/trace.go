@@ -101,7 +101,8 @@ func (t *Trace) launch(number int64) int {
 	return i
 }
 
-// releaseOf returns the activity that released the launch that slice i begins, or 0.
+// releaseOf returns the activity that released a launch, or 0. Slice i is the first
+// activity of a PE in that launch.
 func (t *Trace) releaseOf(i int32) int64 {
 	if number, ok := t.launchOf[i]; ok {
 		if l := t.launch(number); l >= 0 {
@@ -127,7 +128,8 @@ func (t *Trace) launchAt(s *slice) *int64 {
 	return new(t.launchOf[first[i-1]])
 }
 
-// activity returns the slice of the activity with a number.
+// activity returns the index of the slice of the activity with a number, and reports
+// whether there is such an activity.
 func (t *Trace) activity(id int64) (int32, bool) {
 	i, ok := slices.BinarySearchFunc(t.activities, id, func(i int32, id int64) int {
 		return cmp.Compare(t.slices[i].id, id)
@@ -140,7 +142,7 @@ func (t *Trace) activity(id int64) (int32, bool) {
 
 func (t *Trace) engine(s *slice) Engine { return t.tracks[s.track].engine }
 
-// where returns the name of the process of a slice.
+// where returns the name of the process that slice s belongs to.
 func (t *Trace) where(s *slice) string { return t.processes[t.tracks[s.track].process].name }
 
 // waitPrefix is the prefix of the names of slices in which a CPU waits.
@@ -173,10 +175,12 @@ func (e Engine) String() string { return engineNames[e] }
 // MarshalText returns the engine's name, for JSON.
 func (e Engine) MarshalText() ([]byte, error) { return []byte(e.String()), nil }
 
-// engineOf returns the engine with a family of tracks, or NoEngine.
+// engineOf returns the engine whose tracks have the name family, or NoEngine if there is
+// none.
 func engineOf(family string) Engine { return Engine(max(slices.Index(engineNames[:], family), 0)) }
 
-// family returns the name of a track without the number of a subtrack.
+// family returns the name of the track without the number of a subtrack. On tracks of a PE,
+// this is the name of the engine.
 func (k *track) family() string {
 	return strings.TrimRight(strings.TrimRight(k.name, "0123456789"), " ")
 }
