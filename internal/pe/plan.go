@@ -135,8 +135,8 @@ func (p *GemmPlan) Output() memory.Bytes {
 }
 
 // locate returns which part of the product step i computes. The box of the result starts at
-// (row, col) and has rows × cols elements. The range of K starts at in and has ins
-// elements. last reports whether this is the last range of K for the box.
+// (row, col) and has rows × cols elements. The range of K starts at `in` and has `ins`
+// elements. `last` reports whether this is the last range of K for the box.
 func (p *GemmPlan) locate(i int) (row, col, in, rows, cols, ins int, last bool) {
 	tilesK := p.tilesK()
 	tile := i / tilesK
@@ -231,8 +231,8 @@ func (p *StreamPlan) Output() memory.Bytes {
 }
 
 // locate returns which part of the plan step i computes. The box starts at (row, col) and
-// has rows × cols elements. args are the operands that the step reads. first and last
-// report whether the step is the first and the last one for this box.
+// has rows × cols elements. `args` are the operands that the step reads. `first` and `last`
+// report whether the step is the first or the last one for this box.
 func (p *StreamPlan) locate(i int) (row, col, rows, cols int, args Matrices, first, last bool) {
 	per := p.perChunk()
 	i, k, n := i/per, i%per, len(p.Args)/per
