@@ -185,10 +185,11 @@ func BenchmarkSleep(b *testing.B) {
 	}
 }
 
-// compare measures n steps of ours, the engine, and n steps of theirs, the simple
-// implementation, in alternation, so that other load on the computer affects both equally.
-// It reports the fastest round of each. It fails if theirs takes less than least times as
-// long as ours. name names theirs in the report.
+// compare measures n steps of the function `ours`, the engine, and n steps of `theirs`, the
+// simple implementation. It measures them in alternation, so that other load on the
+// computer affects both equally. It reports the fastest round of each. It fails if `theirs`
+// takes less than `least` times as long as `ours`. `name` is the name of `theirs` in the
+// report.
 func compare(b *testing.B, least float64, name string, ours, theirs func(n int) time.Duration) {
 	const rounds = 5
 	n := max(b.N/rounds, 100_000) // enough steps to make the start-up negligible
