@@ -167,6 +167,8 @@ func BenchmarkCast(b *testing.B) {
 	}
 }
 
+// perElement reports the time per element of a benchmark whose iterations each process n
+// elements.
 func perElement(b *testing.B, n int) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/element")
 }

@@ -31,6 +31,7 @@ func checkShape(what string, d DType, buf []byte, outer, n, inner int) {
 	}
 }
 
+// reduce computes the same as Reduce, for a dtype whose elements are computed in type T.
 func reduce[T number](op Op, d DType, dst, src []byte, outer, n, inner int) {
 	size := d.Size()
 	for o := range outer {

@@ -68,8 +68,8 @@ func (m *Machine) Launch(name string, targets []PEID, kernel Kernel, done sim.Ev
 	return l, err
 }
 
-// hold sends a kernel to the targets like Launch, but the kernel does not start before the
-// caller releases the launch.
+// hold sends a kernel from the host to the targets, as Launch does. The kernel does not
+// start before the caller releases the launch.
 func (m *Machine) hold(name string, targets []PEID, kernel Kernel, done sim.Event) (*Launch, error) {
 	l := &Launch{Name: name, Targets: slices.Clone(targets), kernel: kernel, done: done, Start: -1}
 	slices.Sort(l.Targets)

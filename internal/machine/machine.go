@@ -189,6 +189,7 @@ func (m *Machine) Memory(id memory.ID) *Memory {
 	return m.memories[id]
 }
 
+// size returns the size of memory id in bytes, as the topology gives it.
 func (m *Machine) size(id memory.ID) memory.Bytes {
 	s := m.Graph.Spec()
 	switch id.Kind {

@@ -76,6 +76,7 @@ func (m delivery) send(t tester, sets ...string) (r *rig, got deliveryTimes) {
 	return m.sendWith(t, fabric.Train, sets...)
 }
 
+// sendWith sends the message on a new, idle machine r in fidelity fid and returns its times.
 func (m delivery) sendWith(t tester, fid fabric.Fidelity, sets ...string) (r *rig, got deliveryTimes) {
 	t.Helper()
 	r = newRig(t, Options{Fidelity: fid, Log: true}, sets...)

@@ -72,6 +72,7 @@ func (ms Matrices) bytes(rows, cols int) memory.Bytes { return ms.sum((*Matrix).
 // buffer returns how much TCM a box of rows × cols elements of each operand takes in total.
 func (ms Matrices) buffer(rows, cols int) memory.Bytes { return ms.sum((*Matrix).buffer, rows, cols) }
 
+// sum returns the sum of size(m, rows, cols) over all operands m.
 func (ms Matrices) sum(size func(m *Matrix, rows, cols int) memory.Bytes, rows, cols int) (sum memory.Bytes) {
 	for i := range ms {
 		sum += size(&ms[i], rows, cols)

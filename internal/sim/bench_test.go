@@ -81,7 +81,9 @@ func (h *eventHeap) Pop() any {
 	return e
 }
 
-// holdHeap returns how long n steps as in queue.hold take on an eventHeap.
+// holdHeap returns how long n steps take on an eventHeap with the given number of pending
+// events. A step is the same as in queue.hold: it removes the earliest event and schedules
+// another one.
 func holdHeap(pending, n int) time.Duration {
 	h := make(eventHeap, 0, pending+1)
 	seq := uint64(0)
@@ -143,8 +145,8 @@ func switchProcs(n int) time.Duration {
 	return time.Since(start)
 }
 
-// switchChannels returns how long n switches between two goroutines over channels take,
-// there and back.
+// switchChannels returns how long n round trips between two goroutines take. In a round
+// trip, each goroutine wakes the other one over a channel.
 func switchChannels(n int) time.Duration {
 	resume, yield, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	go func() {
