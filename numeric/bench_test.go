@@ -56,10 +56,10 @@ func BenchmarkF16AddRatio(b *testing.B) {
 		func() { scalarAddF16(dst, x, y) })
 }
 
-// compareTimes measures ours and theirs in alternation and uses the fastest round of each,
-// so that other load on the computer affects both equally. It fails if theirs takes less
-// than least times as long as ours. A round has steps calls. name names theirs in the
-// report.
+// compareTimes measures the functions `ours` and `theirs` in alternation and uses the
+// fastest round of each, so that other load on the computer affects both equally. It fails
+// if `theirs` takes less than `least` times as long as `ours`. A round consists of `steps`
+// calls. `name` is the name of `theirs` in the report.
 func compareTimes(b *testing.B, least float64, name string, steps int, ours, theirs func()) {
 	if !vector {
 		b.Skip("no AVX2 and F16C: nothing is promised")
@@ -167,6 +167,8 @@ func BenchmarkCast(b *testing.B) {
 	}
 }
 
+// perElement reports the time per element of a benchmark whose iterations each process n
+// elements.
 func perElement(b *testing.B, n int) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/element")
 }

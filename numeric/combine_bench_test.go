@@ -53,7 +53,7 @@ func timeBytes(b *testing.B, size int, f func()) {
 	b.ReportMetric(float64(size)*float64(b.N)/float64(b.Elapsed().Nanoseconds()), "GB/s")
 }
 
-// repeatRandom returns size bytes that repeat a few random elements, because drawing all
+// repeatRandom returns `size` bytes that repeat a few random elements, because drawing all
 // elements at random would take long.
 func repeatRandom(seed uint64, d DType, size int) []byte {
 	buf := make([]byte, size)

@@ -145,7 +145,7 @@ func convert[T number](d DType, dst []T, src []byte) {
 
 // dotPanel adds the product of a and b to sums. a has rows × depth elements, b has depth ×
 // dotCols and sums has rows × dotCols. It computes four columns at a time, and at least the
-// first cols columns.
+// first `cols` columns.
 func dotPanel[T number](sums, a, b []T, rows, depth, cols int) {
 	for r := range rows {
 		a := a[r*depth:][:depth]

@@ -105,7 +105,8 @@ func TestDotInParts(t *testing.T) {
 	})
 }
 
-// columns returns the bytes in [from, to) of each of the m rows of a. A row has row bytes.
+// columns returns the bytes in [from, to) of each of the m rows of a. Each row is `row`
+// bytes long.
 func columns(a []byte, m, row, from, to int) []byte {
 	var part []byte
 	for i := range m {

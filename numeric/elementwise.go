@@ -124,8 +124,8 @@ func multiplyAdd[T number](d DType, x, y, z []T) {
 }
 
 // applyWhere sets each element of dst to the element of a if the element of cond is not 0,
-// else to the element of b. Elements have size bytes and are copied unchanged, including
-// NaNs.
+// else to the element of b. Elements are `size` bytes long and are copied unchanged,
+// including NaNs.
 func applyWhere(size int, dst, cond, a, b []byte) {
 	for i, c := range cond {
 		from := b

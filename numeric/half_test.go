@@ -74,6 +74,7 @@ func TestHalfRoundsRandomNumbers(t *testing.T) {
 	}
 }
 
+// checkNarrow32 checks that the conversion of f to the dtype of c rounds to nearest even.
 func checkNarrow32(t *testing.T, c halfCase, f float32) {
 	t.Helper()
 	if got, want := c.narrow(f), nearestF64(c.d, float64(f)); uint64(got) != want {
@@ -81,6 +82,7 @@ func checkNarrow32(t *testing.T, c halfCase, f float32) {
 	}
 }
 
+// checkNarrow64 checks that the conversion of f to the dtype of c rounds to nearest even.
 func checkNarrow64(t *testing.T, c halfCase, f float64) {
 	t.Helper()
 	if got, want := c.narrow64(f), nearestF64(c.d, f); uint64(got) != want {

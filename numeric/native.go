@@ -88,7 +88,7 @@ func float32s[T number](x []T) []float32 {
 	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(x))), len(x))
 }
 
-// swapBytes reverses the bytes of each element of b. An element has size bytes.
+// swapBytes reverses the bytes of each element of b. Each element is `size` bytes long.
 func swapBytes(b []byte, size int) {
 	for ; len(b) >= size; b = b[size:] {
 		slices.Reverse(b[:size])

@@ -23,14 +23,15 @@ func Reduce(op Op, d DType, dst, src []byte, outer, n, inner int) {
 	kernels[d].reduce(op, d, dst, src, outer, n, inner)
 }
 
-// checkShape panics unless buf holds outer × n × inner elements of dtype d. what names buf
-// in the message.
+// checkShape panics unless buf holds outer × n × inner elements of dtype d. `what` is the
+// name of buf in the message.
 func checkShape(what string, d DType, buf []byte, outer, n, inner int) {
 	if min(outer, n, inner) < 0 || outer*n*inner*d.Size() != len(buf) {
 		panic(fmt.Sprintf("numeric: %s %d bytes, want %d×%d×%d elements of %v", what, len(buf), outer, n, inner, d))
 	}
 }
 
+// reduce computes the same as Reduce, for a dtype whose elements are computed in type T.
 func reduce[T number](op Op, d DType, dst, src []byte, outer, n, inner int) {
 	size := d.Size()
 	for o := range outer {
@@ -93,7 +94,7 @@ func reduceColumns[T number](op Op, d DType, dst, src []byte, n, w, stride int) 
 	store(d, dst, results[:w])
 }
 
-// Softmax computes the softmax of each row of src into dst. src has outer rows of n
+// Softmax computes the softmax of each row of src into dst. src has `outer` rows of n
 // elements of the float dtype d. A row that contains NaN or +Inf, or consists of -Inf only,
 // becomes NaN. dst may be src. Softmax allocates only for rows of more than 1024 elements.
 func Softmax(d DType, dst, src []byte, outer, n int) {

@@ -42,7 +42,7 @@ func TestReduce(t *testing.T) {
 }
 
 // refReduce reduces a column with op in the type in which elements are accumulated, and
-// rounds the result to d. step is the elementwise operation that combines two elements.
+// rounds the result to d. `step` is the elementwise operation that combines two elements.
 func refReduce(op, step Op, d DType, column []uint64) uint64 {
 	if len(column) == 0 {
 		return emptyResult[op][d]

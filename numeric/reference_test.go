@@ -186,9 +186,9 @@ func refInt(op Op, d DType, args []uint64) uint64 {
 	return intBits(d, r)
 }
 
-// refOrder returns the result of comparison op, 0 or 1. order is negative, zero or positive
-// if the first operand is less than, equal to or greater than the second. unordered means
-// that an operand is NaN.
+// refOrder returns the result of comparison op, 0 or 1. `order` is negative, zero or
+// positive if the first operand is less than, equal to or greater than the second.
+// unordered means that an operand is NaN.
 func refOrder(op Op, order int, unordered bool) uint64 {
 	holds := map[Op]bool{Lt: order < 0, Le: order <= 0, Gt: order > 0, Ge: order >= 0, Eq: order == 0, Ne: order != 0}
 	result, ok := holds[op]

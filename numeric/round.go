@@ -24,8 +24,8 @@ func roundToOdd(x float64) float32 {
 	return math.Float32frombits(b | 1)
 }
 
-// addToOdd returns x+y rounded to odd, as in roundToOdd but at float64. The sum must not
-// overflow.
+// addToOdd returns x+y as a float64, rounded to odd: it truncates the exact sum and, if
+// bits were dropped, sets the last bit. The sum must not overflow.
 func addToOdd(x, y float64) float64 {
 	sum := x + y
 	// dropped is the exact rounding error of sum (Knuth's two-sum).
@@ -41,8 +41,8 @@ func addToOdd(x, y float64) float64 {
 	return math.Float64frombits(b - 1)
 }
 
-// uintToOdd converts u to float64 and rounds to odd, as in roundToOdd. It keeps at least 42
-// bits.
+// uintToOdd converts u to float64 and rounds to odd: if not all bits of u fit, it truncates
+// u and sets the last bit that it keeps. It keeps at least 42 bits.
 func uintToOdd(u uint64) float64 {
 	const low = 1<<11 - 1
 	if u >= 1<<53 && u&low != 0 {

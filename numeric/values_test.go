@@ -76,15 +76,16 @@ func argType(op Op, d DType, i int) DType {
 	return d
 }
 
-// newMisaligned returns size bytes that begin off bytes after the start of a cache line.
+// newMisaligned returns `size` bytes that begin `off` bytes after the start of a cache
+// line.
 func newMisaligned(off, size int) []byte {
 	const line = 64
 	buf := make([]byte, line+off+size)
 	return buf[int(-uintptr(unsafe.Pointer(&buf[0]))%line)+off:][:size]
 }
 
-// newGuarded returns a destination of size bytes between guard bytes. check fails the test
-// if the guard bytes have changed.
+// newGuarded returns a destination of `size` bytes between guard bytes. The function
+// `check` fails the test if the guard bytes have changed.
 func newGuarded(t *testing.T, off, size int) (dst []byte, check func()) {
 	t.Helper()
 	const guard, mark = 64, 0xa5

@@ -17,7 +17,7 @@ const (
 
 // chain is a computation that runs twice: with the reference, which returns a *Matrix, and
 // with the simulated arithmetic, which returns a tile. Steps inside operations round to the
-// dtype work; stored results round to d.
+// dtype `work`; stored results round to d.
 type chain func(r *rand.Rand, work, d numeric.DType) (*Matrix, tile)
 
 // TestCalibration checks that all elements of correct results are within their tolerance.
@@ -103,8 +103,9 @@ func TestTails(t *testing.T) {
 	}
 }
 
-// storeBoth stores the result of an operation that was computed in the dtype work as dtype
-// d. It does so for the reference m and for the tile t of the machine, and returns both.
+// storeBoth converts the result of an operation from the dtype `work`, in which it was
+// computed, to dtype d, in which it is stored. It does so for the reference m and for the
+// tile t of the machine, and returns both.
 func storeBoth(m *Matrix, t tile, work, d numeric.DType) (*Matrix, tile) {
 	if work == d {
 		return m, t
@@ -193,7 +194,7 @@ func weights(r *rand.Rand, rows, cols int, d numeric.DType) *Matrix {
 }
 
 // normal returns a matrix of normally distributed numbers of dtype d, with mean 0 and
-// standard deviation size. Its variances are zero.
+// standard deviation `size`. Its variances are zero.
 func normal(r *rand.Rand, rows, cols int, size float64, d numeric.DType) *Matrix {
 	values := make([]float64, rows*cols)
 	for i := range values {

@@ -33,8 +33,8 @@ func Scale(m *Matrix, factor float64, d numeric.DType) *Matrix {
 
 // combine applies op to each element of a and the corresponding element of b, and rounds
 // the results to d. op takes the values x and y and their variances, and returns a value
-// and its variance. b may be one row, which is then used for every row of a. name names the
-// operation in panics.
+// and its variance. b may be one row, which is then used for every row of a. `name` is the
+// name of the operation in panics.
 func combine(name string, a, b *Matrix, d numeric.DType, op func(x, xVar, y, yVar float64) (z, variance float64)) *Matrix {
 	require(a.Cols == b.Cols && (a.Rows == b.Rows || b.Rows == 1), "%s of %v and %v", name, a, b)
 	step := roundingTo(d)
@@ -74,7 +74,7 @@ func SiLU(x float64) (y, steps float64) {
 	return y, 3 * y * y
 }
 
-// Map applies f to every element of m. Each step of f rounds to d.
+// Map applies f to every element of m and returns the results. Each step of f rounds to d.
 func Map(m *Matrix, f Func, d numeric.DType) *Matrix {
 	step := roundingTo(d)
 	out := zeros(m.Rows, m.Cols)

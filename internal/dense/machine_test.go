@@ -27,7 +27,7 @@ func tileOf(m *Matrix, d numeric.DType) tile {
 	return t
 }
 
-// fillLike returns a tile with the shape and dtype of like, filled with v.
+// fillLike returns a tile with the shape and dtype of the tile `like`, filled with v.
 func fillLike(like tile, v float64) tile {
 	t := newTile(like.rows, like.cols, like.d)
 	for i := range t.rows * t.cols {
@@ -73,7 +73,7 @@ func (t tile) dot(b tile) tile {
 }
 
 // matmul returns the product of t and b as the ranks of tensor parallelism compute it, each
-// a part of the sum over k. The parts of the ranks in skip are left out, to simulate a
+// a part of the sum over k. The parts of the ranks in `skip` are left out, to simulate a
 // mistake.
 func (t tile) matmul(b tile, parts int, d numeric.DType, skip ...int) tile {
 	skipped := make(map[int]bool)

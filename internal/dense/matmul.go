@@ -5,7 +5,7 @@ import (
 )
 
 // MatMul returns a·b as the ranks of tensor parallelism compute it. The sum over k is
-// divided into equal blocks; parts is the number of blocks. Each block is accumulated in
+// divided into equal blocks; `parts` is the number of blocks. Each block is accumulated in
 // f32 and rounded to d. Then the blocks are added in ascending order, and each sum is
 // rounded to d.
 func MatMul(a, b *Matrix, parts int, d numeric.DType) *Matrix {

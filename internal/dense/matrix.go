@@ -97,7 +97,7 @@ func Beside(ms ...*Matrix) *Matrix {
 	return out
 }
 
-// put copies cols elements of one row from the matrix `from`, starting at (fromRow,
+// put copies `cols` elements of one row from the matrix `from`, starting at (fromRow,
 // fromCol), to m, starting at (row, col). It copies values and variances.
 func (m *Matrix) put(row, col int, from *Matrix, fromRow, fromCol, cols int) {
 	to, at := row*m.Cols+col, fromRow*from.Cols+fromCol

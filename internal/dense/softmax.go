@@ -43,8 +43,8 @@ type exponents struct {
 	sum, sumVar float64 // sumVar is only the part of the roundings of the sum
 }
 
-// exponentials computes exp(x - max(x)) for a row x with variances xVar. Each step rounds
-// as given by step.
+// exponentials computes exp(x - max(x)) for a row x with variances xVar. Every operation
+// rounds as `step` says.
 func exponentials(x, xVar []float64, step rounding) exponents {
 	e := exponents{v: make([]float64, len(x)), variance: make([]float64, len(x))}
 	greatest := slices.Max(x)
@@ -60,9 +60,9 @@ func exponentials(x, xVar []float64, step rounding) exponents {
 }
 
 // Attention computes softmax(scale · q·kᵀ)·v of one attention head. Scores and softmax are
-// computed in the dtype work. The probabilities are stored in d before they are multiplied
-// by v. v and the result have the dtype d. Row i of q sees the rows of k up to and
-// including i + offset, as in [Softmax].
+// computed in the dtype `work`. The probabilities are stored in d before they are
+// multiplied by v. v and the result have the dtype d. Row i of q sees the rows of k up to
+// and including i + offset, as in [Softmax].
 func Attention(q, k, v *Matrix, scale float64, offset int, work, d numeric.DType) *Matrix {
 	scores := Scale(MatMul(q, k.Transpose(), 1, work), scale, work)
 	p := Softmax(scores, offset, work)
@@ -83,8 +83,8 @@ func RMSNorm(x, gain *Matrix, eps float64, d numeric.DType) *Matrix {
 	return out
 }
 
-// normaliseRow sets row i of out to x·gain/√(mean(x²) + eps), where x is row i of m, with
-// its variances. Each step rounds as given by step.
+// normaliseRow sets row i of out to x·gain/√(mean(x²) + eps), where x is row i of m, and
+// sets the variances of row i of out. Every operation rounds as `step` says.
 func (m *Matrix) normaliseRow(out *Matrix, i int, gain *Matrix, eps float64, step rounding) {
 	x, xVar := m.row(i)
 	count := float64(len(x))

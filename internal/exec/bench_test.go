@@ -9,7 +9,7 @@ import (
 )
 
 // vectorAdds returns an op log. In each round, every PE loads two tiles of n elements, adds
-// and scales them, and stores the result.
+// them, doubles the sum, and stores the result.
 func vectorAdds(pes, rounds int, n int32) *oplog.Log {
 	b := &builder{}
 	bytes := int64(n) * 2

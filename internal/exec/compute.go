@@ -116,8 +116,8 @@ func (s *scratch) dot(op *oplog.Op, acc []byte, from, to int) {
 	numeric.Dot(d, acc, s.args[0].data[from*k*size:to*k*size], s.args[1].data, to-from, k, n)
 }
 
-// transpose writes the transpose of the rows × cols matrix src to dst. An element has size
-// bytes.
+// transpose writes the transpose of the rows × cols matrix src to dst. Each element is
+// `size` bytes long.
 func transpose(dst, src []byte, rows, cols, size int) {
 	le := binary.LittleEndian
 	for i := range rows {

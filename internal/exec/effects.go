@@ -24,8 +24,8 @@ func (e *Executor) apply(effect oplog.Effect) error {
 	return e.write(e.log.Op(id))
 }
 
-// read applies the read effect of op: it copies memory into the value of op, or into its
-// operands that are in memory.
+// read applies the read effect of op: it copies memory into the value of op. For a
+// composite, it instead reads the values of those operands that are in memory.
 func (e *Executor) read(op *oplog.Op) error {
 	switch op.Kind {
 	case oplog.Load, oplog.Get:

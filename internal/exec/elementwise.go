@@ -31,8 +31,8 @@ func mathType(op *oplog.Op) numeric.DType {
 func isNumber(o *oplog.Operand) bool { return o.From == 0 && len(o.Mem) == 0 && o.Shape.Rank == 0 }
 
 // elementwise applies math to the elements in [from, to) of a result with the given shape,
-// and writes them to dst. Operands are broadcast to shape and converted to dtype d if their
-// dtype differs. An element of args without an operand stands for dst itself.
+// and writes them to dst. Operands are broadcast to this shape and converted to dtype d if
+// their dtype differs. An element of args without an operand stands for dst itself.
 func (s *scratch) elementwise(math numeric.Op, d numeric.DType, dst []byte, shape oplog.Shape, from, to int, args []source) {
 	if from == to {
 		return
@@ -55,8 +55,8 @@ func (s *scratch) elementwise(math numeric.Op, d numeric.DType, dst []byte, shap
 }
 
 // take sets s.in[i] to n elements of operand arg, starting at element number `at` of the
-// result. The operand is broadcast to shape, which has elems elements, and converted to
-// dtype d.
+// result. The operand is broadcast to the given shape, which has elems elements, and
+// converted to dtype d.
 func (s *scratch) take(i int, arg *source, d numeric.DType, shape oplog.Shape, elems, at, n int) {
 	size := d.Size()
 	own := arg.Operand.DType
@@ -101,7 +101,8 @@ func fillWith(dst []byte, d numeric.DType, v float64) {
 	fill(dst, dst[:d.Size()])
 }
 
-// fill fills dst with copies of element. element may be the beginning of dst itself.
+// fill fills dst with copies of the bytes `element`, which may be the beginning of dst
+// itself.
 func fill(dst, element []byte) {
 	n := copy(dst, element)
 	for n < len(dst) {
@@ -110,9 +111,9 @@ func fill(dst, element []byte) {
 }
 
 // expand fills dst with consecutive elements of src after broadcasting, starting at element
-// number `at` of the broadcast result. src has the shape `from`. Broadcasting repeats it to
-// shape along the axes that `from` lacks or in which it has extent 1. An element has size
-// bytes.
+// number `at` of the broadcast result. src has the shape `from`. Broadcasting repeats src
+// to the given shape along the axes that `from` lacks or in which it has extent 1. Each
+// element is `size` bytes long.
 func expand(dst, src []byte, size int, from, shape oplog.Shape, at int) {
 	if len(dst) == 0 {
 		return

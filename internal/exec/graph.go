@@ -79,8 +79,9 @@ func (e *Executor) registerOps() {
 	}
 }
 
-// matchReceives finds the receives whose send was unknown and has become known, and calls
-// countUses for them.
+// matchReceives calls countUses again for every receive whose send was unknown at the
+// previous call. The send may have become known since; if it has not, countUses adds the
+// receive to e.unsent again.
 func (e *Executor) matchReceives() {
 	unsent := e.unsent
 	e.unsent = unsent[:0]

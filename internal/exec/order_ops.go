@@ -61,9 +61,9 @@ func (o *order) add(op *oplog.Op) {
 	}
 }
 
-// resume ends the waits that block a PE, before its next operation. If what an operation
-// waits for has not been issued yet, the operation did not block the PE, because the PE has
-// continued. Such an operation stays in flight until it is used.
+// resume ends the waits that block a PE, before its next operation. A blocked operation may
+// wait for a send, notification or TaskEnd that is issued only later. Because the PE has
+// continued, such an operation did not block the PE. It stays in flight until it is used.
 func (o *order) resume(t *thread) {
 	for _, k := range t.blocked {
 		if k.resolved(o.now - 1) {

@@ -42,14 +42,14 @@ func (s *script) after(pe int32, kind oplog.Kind, from ...oplog.ID) oplog.ID {
 	return s.op(pe, op)
 }
 
-// gemm appends a composite to the log that reads the region `from` and writes the region
-// `to`.
+// gemm appends a composite to the log. The composite reads the region `from` and writes the
+// region `to`.
 func (s *script) gemm(pe int32, from, to oplog.Access) oplog.ID {
 	return s.op(pe, oplog.Op{Kind: oplog.Gemm, Args: []oplog.Operand{{Mem: []oplog.Access{from}}}, Mem: []oplog.Access{to}})
 }
 
-// reduce appends a reduction over peers to the log that reads the regions in `from` and
-// writes the region `to`.
+// reduce appends a reduction over peers to the log. The reduction reads the regions in
+// `from` and writes the region `to`.
 func (s *script) reduce(pe int32, to oplog.Access, from ...oplog.Access) oplog.ID {
 	op := oplog.Op{Kind: oplog.ReducePeers, Mem: []oplog.Access{to}}
 	for _, a := range from {

@@ -332,9 +332,9 @@ func names(op *oplog.Op, id oplog.ID) bool {
 	return false
 }
 
-// addHardwareOrder adds edges from accesses of operation first to overlapping accesses of
-// the later operation second on the same PE. The hardware keeps this order if first is
-// asynchronous.
+// addHardwareOrder adds edges from accesses of the operation `first` to overlapping
+// accesses of `second`, a later operation on the same PE. The hardware keeps this order if
+// `first` is asynchronous.
 func (g *graph) addHardwareOrder(first, second *oplog.Op) {
 	for _, a := range []int{g.read[first.ID-1], g.write[first.ID-1]} {
 		for _, b := range []int{g.issue[second.ID-1], g.read[second.ID-1], g.write[second.ID-1]} {

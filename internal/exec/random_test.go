@@ -106,8 +106,8 @@ func (p *logGenerator) shape() (s oplog.Shape) {
 	return s
 }
 
-// mem returns random accesses of n bytes in total: one contiguous piece, or such a piece
-// and a second one that consists of rows.
+// mem returns random accesses of n bytes in total. They are a contiguous piece, a piece
+// that consists of rows of one or two bytes, or both. For n = 0 there are none.
 func (p *logGenerator) mem(n int) (mem []oplog.Access) {
 	piece := func(rows, bytes int) {
 		stride := bytes + p.IntN(3)
@@ -314,7 +314,7 @@ func (p *logGenerator) matrix(d numeric.DType, m, n int32) oplog.Operand {
 	return oplog.Operand{Mem: p.mem(int(m*n) * d.Size()), Shape: shape(m, n), DType: d}
 }
 
-// send appends a send to the log. It sends the message for receive `to`. If to is 0, it
+// send appends a send to the log. It sends the message for receive `to`. If `to` is 0, it
 // sends the message for the first receive without a send or, if there is none, a random
 // value.
 func (p *logGenerator) send(to oplog.ID) {

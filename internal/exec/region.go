@@ -23,8 +23,8 @@ func regionOf(a oplog.Access) region {
 
 func (r *region) end() int64 { return r.addr + (r.rows-1)*r.stride + r.rowBytes }
 
-// next returns the first address of the region that is not less than at. The second result
-// is false if there is none.
+// next returns the first address of the region that is not less than the address `at`. The
+// second result is false if there is none.
 func (r *region) next(at int64) (int64, bool) {
 	if at <= r.addr {
 		return r.addr, true

@@ -10,8 +10,9 @@ import (
 // The functions of this file move bytes between values and memory. They release the lock
 // while they do.
 
-// moveBox moves the box of op's value between value and the memory of op. do is the
-// direction.
+// moveBox moves the box of op, the part of op's value that is in memory, between the slice
+// `value` and the memory of op. The function `do` gives the direction: it reads or writes
+// memory.
 func (e *Executor) moveBox(op *oplog.Op, value []byte, do accessFunc) error {
 	e.mu.Unlock()
 	defer e.mu.Lock()
@@ -79,7 +80,7 @@ type cursor struct {
 }
 
 // next returns the space, the address and the number n of the next contiguous bytes, at
-// most limit of them, and advances the cursor. At the end n is 0.
+// most `limit` of them, and advances the cursor. At the end n is 0.
 func (c *cursor) next(limit int64) (space oplog.Space, addr, n int64) {
 	for len(c.mem) > 0 {
 		a := c.mem[0]
@@ -111,8 +112,8 @@ func box(op *oplog.Op) oplog.Shape {
 	return op.Shape
 }
 
-// runs returns an iterator over the parts of value that are in the box of op, in order.
-// Each part is contiguous and as long as possible.
+// runs returns an iterator over the parts of the slice `value` that are in the box of op,
+// in order. Each part is contiguous and as long as possible.
 func runs(op *oplog.Op, value []byte) func(yield func([]byte) bool) {
 	return func(yield func([]byte) bool) {
 		if !masked(op) {

@@ -127,9 +127,9 @@ func (e *Executor) drain() {
 	}
 }
 
-// parallelUnits returns into how many units op can be divided that are computed
-// independently, such as rows or elements. least is the smallest number of units that is
-// worth a separate job.
+// parallelUnits returns the number of units, such as rows or elements, into which op can be
+// divided. Units are computed independently of each other. `least` is the smallest number
+// of units that is worth a separate job.
 func parallelUnits(op *oplog.Op) (units, least int) {
 	switch op.Kind {
 	case oplog.Dot, oplog.Gemm:

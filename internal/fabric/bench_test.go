@@ -56,8 +56,8 @@ func (p *pump) run(t tester, eng *sim.Engine, messages int) {
 	}
 }
 
-// makePaths returns a network and k paths of n hops each through it. With shared, all k
-// paths use the same n links; otherwise no two paths have a link in common.
+// makePaths returns a network and k paths of n hops each through it. If shared is true, all
+// k paths use the same n links. If it is false, no two paths have a link in common.
 func makePaths(k, n int, shared bool) (net hops, paths [][]topology.LinkID) {
 	for i := range k {
 		if i == 0 || !shared {
@@ -70,8 +70,8 @@ func makePaths(k, n int, shared bool) (net hops, paths [][]topology.LinkID) {
 	return net, paths
 }
 
-// from returns the path over len(h) links with consecutive numbers, the first of which is
-// first.
+// from returns the path over len(h) links with consecutive numbers. The number of the first
+// link is `first`.
 func (h hops) from(first int) (p []topology.LinkID) {
 	for i := range h {
 		p = append(p, topology.LinkID(first+i))

@@ -157,8 +157,10 @@ func (m *mesh) route(a, b int) (p []topology.LinkID) {
 }
 
 // TestFidelitiesAgreeUnderContention runs the same random traffic over random meshes in
-// both fidelities. It checks that the makespans differ by at most 5 % or the serialization
-// of 4 KiB per hop. The bytes and busy times of each link must be equal.
+// both fidelities. It checks that the makespans differ by at most a tolerance. The
+// tolerance is the larger of 5 % and the time to serialize 4 KiB on each hop of a path, one
+// hop after another, for the slowest of the paths. The bytes and busy times of each link
+// must be equal.
 func TestFidelitiesAgreeUnderContention(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := newMesh(t)
@@ -209,7 +211,8 @@ func TestFidelitiesAgreeUnderContention(t *testing.T) {
 }
 
 // TestFidelitiesAgreeOnAHotSlice runs random transfers that all read or write the same HBM
-// slice. It checks that the makespans of both fidelities differ by at most 5 % or 32 ns.
+// slice. It checks that the makespans of both fidelities differ by at most 5 % or 32 ns,
+// whichever is larger.
 func TestFidelitiesAgreeOnAHotSlice(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		k := rapid.IntRange(2, 6).Draw(t, "flows")

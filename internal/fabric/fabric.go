@@ -197,8 +197,8 @@ func (f *Fabric) Observe(fn func(Passage)) { f.observe = fn }
 func (f *Fabric) Waited() Time { return f.waited }
 
 // observePassage completes p with the class of message i and reports it to the observer.
-// head says whether the part contains the first flit of the message; if so, the wait of
-// that flit is added to the total for Waited.
+// `head` says whether the part of the message that p describes contains the first flit of
+// the message. If so, the wait of that flit is added to the total for Waited.
 func (f *Fabric) observePassage(i int32, head bool, p Passage) {
 	for len(f.waits) <= int(i) {
 		f.waits = append(f.waits, 0)
@@ -242,7 +242,7 @@ func (f *Fabric) Send(t *Transfer) {
 }
 
 // setStages sets b.stages to the servers of a message in order: the HBM slice to read from,
-// the links of path, and the HBM slice to write to.
+// the links of `path`, and the HBM slice to write to.
 func (b *banks) setStages(path []topology.LinkID) {
 	b.stages = b.stages[:0]
 	if b.Read.Slice != 0 {

@@ -16,9 +16,9 @@ type rateLimited struct {
 
 const fullRate = 1 << 20
 
-// addRateLimited tries to serve t as a rate-limited train from start on and reports whether
-// it did. It does not if t arrives as fast as the link can send it, or if the rate-limited
-// trains in service leave too little bandwidth.
+// addRateLimited tries to serve t as a rate-limited train from the time `start` on and
+// reports whether it did. It does not serve t if t arrives as fast as the link can send it,
+// or if the rate-limited trains in service leave too little bandwidth.
 func (s *server) addRateLimited(t *train, start Time) bool {
 	gap := t.gap()
 	if t.residual || t.atSource || gap <= s.perFlit || start > t.head+s.perFlit {
@@ -38,9 +38,9 @@ func (s *server) addRateLimited(t *train, start Time) bool {
 }
 
 // limitedWork returns how long other work of the link is delayed by rate-limited trains.
-// The other work starts at start and takes the time work by itself. Only rate-limited
-// trains of the given class or a higher one count. They have moved on to the next server
-// already, so the other work must wait for them.
+// The other work starts at the time `start` and would take the time `work` by itself. Only
+// rate-limited trains of the given class or a higher one count. They have moved on to the
+// next server already, so the other work must wait for them.
 func (s *server) limitedWork(start, work Time, class Class) (taken Time) {
 	spare := int64(fullRate)
 	for _, o := range s.limited {

@@ -45,8 +45,9 @@ func (m *trains) serve(s *server, i int32) {
 	m.wakeWhenFree(s)
 }
 
-// returnToSource gives the flits of rest back to the source of their message, which offers
-// them again later. The source had offered these flits, but the server did not serve them.
+// returnToSource gives the flits of the train `rest` back to the source of their message,
+// which offers them again later. The source had offered these flits, but the server did not
+// serve them.
 func (m *trains) returnToSource(rest train) { m.sources[rest.msg].offered -= rest.flits }
 
 // flitsToServe returns how many flits of t the server serves now. Without another waiting
@@ -114,10 +115,10 @@ func (m *trains) interrupt(s *server, i int32) {
 	}
 }
 
-// shorten reduces the train in service at s to its first k flits; rest is the train of the
-// other flits. If the train has not yet arrived at the next server, only k flits arrive
-// there, and rest follows later. Otherwise the whole train has moved on, and rest becomes a
-// residual train: it only occupies s, so that later trains wait long enough.
+// shorten reduces the train in service at s to its first k flits. `rest` is the train of
+// the other flits. If the train has not yet arrived at the next server, only k flits arrive
+// there, and `rest` follows later. Otherwise the whole train has moved on, and `rest`
+// becomes a residual train: it only occupies s, so that later trains wait long enough.
 func (m *trains) shorten(s *server, rest *train, k int64) {
 	cur := &s.serving
 	s.count(m.Fabric, rest, -1)
@@ -149,9 +150,9 @@ func (m *trains) shorten(s *server, rest *train, k int64) {
 	}
 }
 
-// requeue puts rest, the unserved part of a split train, back into the queue of s. It goes
-// before trains that arrived at the same time, because one of them may be the next train of
-// the same message.
+// requeue puts `rest`, the unserved part of a split train, back into the queue of s. It
+// inserts `rest` before trains that arrived at the same time, because one of them may be
+// the next train of the same message.
 func (m *trains) requeue(s *server, rest train) {
 	i := m.add(rest)
 	s.queues[rest.class].insert(m.all, i, func(other *train) bool { return other.head >= rest.head })
@@ -220,8 +221,8 @@ func (m *trains) passWithoutLink(s *server, i int32) {
 }
 
 // passLink sends train i over the link of s to its next server or to its destination.
-// perFlit is the service time of a flit of the train, waits the time that its first flit
-// has waited.
+// perFlit is the service time of a flit of the train. `waits` is the time that the first
+// flit of the train has waited.
 func (m *trains) passLink(s *server, i int32, perFlit, waits Time) {
 	t := &m.all[i]
 	left := max(s.free, t.tail+perFlit) // when the last flit leaves
@@ -264,7 +265,7 @@ func (m *trains) trainBytes(t *train) Bytes {
 	return min(all, m.messages[t.msg].Bytes-Bytes(t.first)*m.cfg.Flit)
 }
 
-// arriveAt schedules the arrival of train i at the server of stage `at`. head is the time
+// arriveAt schedules the arrival of train i at the server of stage `at`. `head` is the time
 // of the arrival.
 func (m *trains) arriveAt(head Time, i int32, at stage) {
 	m.eng.At(head, m.target, evArrive, uint64(uint32(at))<<32|uint64(uint32(i)))

@@ -27,8 +27,9 @@ type server struct {
 	forwardedAt Time  // when that train arrives at the next server
 }
 
-// linkState is the state of a link that only single-flit messages have used. It fits into
-// one cache line, since a machine has many links.
+// linkState is the state of a link. It is the whole state while only single-flit messages
+// have used the link. Once a train has used the link, the link also has a server. A
+// linkState fits into one cache line, since a machine has many links.
 type linkState struct {
 	free        Time // when the link can serve the next train
 	lastArrival Time // when the train or message served last arrives at the next server

@@ -9,8 +9,8 @@ import (
 // command, cannot be split. While every link is free, it takes one event per link. Where it
 // must wait, it becomes a train.
 
-// passSingleFlit sends message i over link, the st-th link of its path, at the current
-// time.
+// passSingleFlit sends message i over the given link, the st-th link of its path, at the
+// current time.
 //
 // If all traffic of the next link arrives over this link, no other message can come
 // between. Then the message passes both links in one event.
@@ -71,8 +71,9 @@ type serializeTime struct {
 	takes     Time
 }
 
-// fedLink returns next if all traffic of the link next arrives over link, else none. Each
-// link feeds at most one other link in this way, because all its traffic continues there.
+// fedLink returns the link `next` if all of its traffic arrives over the given link, else
+// `none`. Each link feeds at most one other link in this way, because all its traffic
+// continues there.
 func (m *trains) fedLink(link, next stage) stage {
 	if f, ok := m.net.(Feeder); ok && f.FedBy(next) == link {
 		return next

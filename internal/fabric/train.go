@@ -228,7 +228,8 @@ func (q *trainQueue) push(all []train, i int32) {
 	q.last = i
 }
 
-// insert adds train i to the queue, before the first train for which after returns true.
+// insert adds train i to the queue, before the first train for which the function `after`
+// returns true.
 func (q *trainQueue) insert(all []train, i int32, after func(*train) bool) {
 	at := &q.first
 	for *at != 0 && !after(&all[*at]) {

@@ -45,7 +45,7 @@ type runs struct {
 	lastHead Time  // head of the last merged run
 }
 
-// add adds the next flit. through is the time at which the channels have read it
+// add adds the next flit. `through` is the time at which the channels have read the flit
 // completely.
 func (r *runs) add(through Time) {
 	if r.run.flits > 0 && through > r.idleAt {
@@ -84,9 +84,9 @@ func (r *runs) send(t *train) {
 }
 
 // access serves train t at the channels of the slice of s and returns when all of it is
-// read or written. If visit is not nil, it is called for each flit k with the time through
-// at which that flit is complete. ends has the time at which each channel has written the
-// earlier flits of the message; it is nil if only the occupancy of the channels matters.
+// read or written. If visit is not nil, it is called for each flit k with the time at which
+// that flit is complete. `ends` has the time at which each channel has written the earlier
+// flits of the message; it is nil if only the occupancy of the channels matters.
 func (m *trains) access(s *server, t *train, ends []Time, visit func(k int64, through Time)) Time {
 	msg, b := &m.messages[t.msg], &m.banks[t.msg]
 	op, region := b.accessAt(int(t.stage))

@@ -52,8 +52,8 @@ func TestTranscripts(t *testing.T) {
 	})
 }
 
-// scan parses the words of line into the variables to. It fails the test at the position of
-// d if the line does not match.
+// scan parses the words of `line` into the variables that `to` points to. It fails the test
+// at the position of d if the line does not match.
 func scan(t *testing.T, d *datadriven.TestData, line string, to ...any) {
 	if _, err := fmt.Sscan(line, to...); err != nil {
 		d.Fatalf(t, "%q: %v", line, err)

@@ -64,8 +64,8 @@ func (r *Ring) CreditsReady(n memory.Bytes) (at simtime.Time, ok bool) {
 	return at, true
 }
 
-// CreditsReadyBy returns the activity that returned the last of the credits that
-// CreditsReady waits for, or 0 without a trace.
+// CreditsReadyBy returns the activity that returned the last of the credits that a message
+// of n bytes needs, or 0 without a trace.
 func (r *Ring) CreditsReadyBy(n memory.Bytes) (by sim.Mark) {
 	at := simtime.Time(-1)
 	for i := r.used; i < r.readsNeeded(n) && r.marks != nil; i++ {
@@ -84,8 +84,8 @@ func (r *Ring) readsNeeded(n memory.Bytes) uint64 {
 }
 
 // Listen requests that the sender is woken when the result of CreditsReady(n) becomes
-// known. It must not be known yet. After several calls, the sender is woken for the size
-// whose result is known first.
+// known. The result must not be known yet at the call. After several calls, the sender is
+// woken for the size whose result is known first.
 func (r *Ring) Listen(n memory.Bytes) {
 	if last := r.readsNeeded(n); r.wakeAt == 0 || last < r.wakeAt {
 		r.wakeAt = last

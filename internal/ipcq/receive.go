@@ -23,9 +23,9 @@ type Receive struct {
 	By    sim.Mark     // the activity that posted the receive, in a trace
 	Line  string       // the kernel's line, in a trace
 	Tile  int32        // the destination: a tile with one part for each fragment
-	// Into is set if the destination is memory instead of a tile. It appends the transfers
-	// that move bytes off to off+n of the message to memory, without From. All of these
-	// transfers have the same place in the program, Order.
+	// Into is set if the destination is memory instead of a tile. It appends to `to` the
+	// transfers that move bytes off to off+n of the message to memory. It leaves their From
+	// unset. All of these transfers have the same place in the program, Order.
 	Into  func(to []pe.Request, off, n memory.Bytes) []pe.Request
 	Order pe.Order
 
@@ -208,7 +208,8 @@ func (m *message) Kind() string {
 // HeldBy returns the process of the sender's kernel, for which the receiver waits.
 func (m *message) HeldBy() *sim.Proc { return m.ring.From.Proc }
 
-// Await parks the receiver, whose clock is at now, until rc is complete, and returns rc.Err.
+// Await parks the receiver, whose clock is at the time `now`, until rc is complete, and
+// returns rc.Err.
 func (rc *Receive) Await(p *sim.Proc, now simtime.Time) error {
 	for !rc.Complete {
 		rc.waiting = true

@@ -143,8 +143,8 @@ func (r *creditWait) Kind() string { return "a free slot" }
 // HeldBy returns the process of the receiver's kernel, for which the sender waits.
 func (r *creditWait) HeldBy() *sim.Proc { return r.To.Proc }
 
-// AwaitCredit parks the sender p, whose clock is at now, until the receiver returns one
-// more credit.
+// AwaitCredit parks the sender p, whose clock is at the time `now`, until the receiver
+// returns one more credit.
 func (r *Ring) AwaitCredit(p *sim.Proc, now simtime.Time) {
 	r.wakeAt = r.used + 1
 	p.ParkFrom((*creditWait)(r), now)
@@ -156,9 +156,11 @@ func (r *Ring) Fragments(n memory.Bytes) int {
 	return max(1, int((n+r.SlotSize-1)/r.SlotSize))
 }
 
-// Put sends fragment i of message m. The sender must have taken a credit for it. req has
-// the source of the bytes and the time; if its path is nil, it takes the path of the ring.
-// req.Done is called when the fragment is in its slot.
+// Put sends fragment i of message m. The sender must have taken a credit for it. The caller
+// sets in req where the bytes come from and when the request reaches the DMA engine. If
+// req.Path is nil, the fragment takes the path of the ring. Put sets the size and the
+// destination in req and submits it to the sender's DMA engine. The event that the caller
+// stored in req.Done is called when the fragment is in its slot.
 func (r *Ring) Put(m *Message, i int, req *pe.Request) {
 	bytes := min(r.SlotSize, m.Bytes-memory.Bytes(i)*r.SlotSize)
 	if len(r.slots) < r.Slots && int(r.sent) == len(r.slots) {
@@ -272,7 +274,8 @@ func (r *Ring) returnCredits(at simtime.Time, by sim.Mark) {
 	}
 }
 
-// String returns the queue with the names of its two ends, for messages.
+// String returns a text with the names of the two ends of the queue, for errors and
+// reports.
 func (r *Ring) String() string { return "the queue " + r.From.Name + " -> " + r.To.Name }
 
 // Unreceived returns how many fragments were sent and not yet taken by a receive.

@@ -291,7 +291,8 @@ func (b *bench) room(e *element, r *Ring, n memory.Bytes) {
 func (e *element) String() string { return "anything" }
 
 // any waits until a queue to PE e has a message and returns this queue. It starts the
-// search at the queue after the previous one, so that the queues take turns.
+// search after the queue that the previous call for e returned, so that the queues take
+// turns.
 func (b *bench) any(e *element) *Ring {
 	for {
 		for i := range b.rings {
@@ -311,8 +312,8 @@ func (b *bench) any(e *element) *Ring {
 	}
 }
 
-// receive receives a message of n bytes from r at PE e: into memory if into is true, else
-// into a tile. It waits until the whole message is visible.
+// receive receives a message of n bytes from r at PE e. The message goes to memory if
+// `into` is true, else to a tile. receive waits until the whole message is visible.
 func (b *bench) receive(e *element, r *Ring, n memory.Bytes, into bool) {
 	rc := &Receive{}
 	rc.Reset(bytesOf(n), numeric.U8, n)

@@ -18,14 +18,15 @@ type queueSet struct {
 	machine     *Machine
 	config      topology.IPCQ           // how the queues are built
 	core        func(id PEID) *cpu.Core // returns the core of a PE; nil for other PEs
-	where       func(id PEID) string    // text after the names of PE and port in messages
+	where       func(id PEID) string    // text after the names of PE and port in errors and reports
 	rings       []*ipcq.Ring
 	allocations []allocation
 }
 
 // CheckNeighbors returns an error if a connection of table has an invalid port, if two
-// connections use the same port, or if a PE has more than most connections. name returns
-// the name of a PE for error messages, or an error if the table must not contain the PE.
+// connections use the same port, or if a PE has more than `most` connections. The function
+// `name` returns the name of a PE for error messages, or an error if the table must not
+// contain the PE.
 func CheckNeighbors(table []Connection, most int, name func(id PEID) (fmt.Stringer, error)) error {
 	ports := map[PEID][]tl.Port{}
 	for _, l := range table {
@@ -66,7 +67,7 @@ func (n *queueSet) connect(table []Connection) error {
 		return err
 	}
 	var buf []topology.LinkID
-	route := func(a, b *PE) []topology.LinkID { // no spare capacity: there are very many
+	route := func(a, b *PE) []topology.LinkID { // no spare capacity: there are very many paths
 		buf = m.findRoute(buf[:0], a.Memory(topology.KindTCM), b.Memory(topology.KindTCM))
 		return slices.Clone(buf)
 	}
@@ -88,7 +89,7 @@ func (n *queueSet) connect(table []Connection) error {
 	return nil
 }
 
-// queueEnd is a port of a PE and its name in messages.
+// queueEnd is a port of a PE and its name in errors and reports of deadlocks.
 type queueEnd struct {
 	pe   *PE
 	name string
@@ -100,8 +101,8 @@ func (n *queueSet) newEnd(id PEID, p tl.Port) queueEnd {
 }
 
 // addRing builds the queue that carries messages between the ports `from` and `to`, in this
-// direction. there is the path from the TCM of the sender to the TCM of the receiver, back
-// the reverse path.
+// direction. `there` is the path from the TCM of the sender to the TCM of the receiver, and
+// `back` is the reverse path.
 func (n *queueSet) addRing(from, to *queueEnd, there, back []topology.LinkID) (*ipcq.Ring, error) {
 	m, q, kind, b := n.machine, &n.config, n.config.BufferKind, to.pe
 	cfg := ipcq.Config{Slots: q.NSlots, SlotSize: q.SlotSize, Memory: b.Memory(bufferKinds[kind])}

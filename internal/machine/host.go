@@ -13,16 +13,17 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// CopyIn starts to copy n bytes from the host to virtual address va. It calls done at the
-// end of the copy. In a run without values, data may be nil.
+// CopyIn starts to copy n bytes from the host to virtual address va. It calls the event
+// `done` at the end of the copy. data holds the bytes to copy; it may be nil in a run that
+// computes no values.
 func (m *Machine) CopyIn(va memory.VA, n memory.Bytes, data []byte, done sim.Event) error {
 	_, err := m.copyHost(oplog.HostWrite, va, n, data, done)
 	return err
 }
 
-// CopyOut starts to copy n bytes at virtual address va to the host. It calls done at the
-// end of the copy. It returns the number of the copy in the op log; the bytes are the value
-// of that operation.
+// CopyOut starts to copy n bytes at virtual address va to the host. It calls the event
+// `done` at the end of the copy. It returns the number of the copy in the op log; the bytes
+// are the value of that operation.
 func (m *Machine) CopyOut(va memory.VA, n memory.Bytes, done sim.Event) (oplog.ID, error) {
 	return m.copyHost(oplog.HostRead, va, n, nil, done)
 }
@@ -68,8 +69,8 @@ func (m *Machine) Peek(va memory.VA, n memory.Bytes) ([]byte, error) {
 }
 
 // HostPeek simulates the time of a copy of n bytes at virtual address va to the host, and
-// calls done at the end of that time. It adds nothing to the op log. The caller gets the
-// bytes from Peek.
+// calls the event `done` at the end of that time. It adds nothing to the op log. The caller
+// gets the bytes from Peek.
 func (m *Machine) HostPeek(va memory.VA, n memory.Bytes, done sim.Event) error {
 	pieces, err := m.translate(nil, va, 1, n, n)
 	if err != nil {
@@ -83,7 +84,7 @@ func (m *Machine) HostPeek(va memory.VA, n memory.Bytes, done sim.Event) error {
 }
 
 // copyHost starts a copy between the host and memory, adds it to the op log and returns its
-// number there. kind gives the direction.
+// number there. `kind` gives the direction.
 func (m *Machine) copyHost(kind oplog.Kind, va memory.VA, n memory.Bytes, data []byte, done sim.Event) (oplog.ID, error) {
 	pieces, err := m.translate(nil, va, 1, n, n)
 	if err != nil {
@@ -128,7 +129,7 @@ func (m *Machine) LogBarrier() {
 }
 
 // HostCopy copies region r of memory `at` to the host if op is memory.Read, or from the
-// host if op is memory.Write. It calls done at the end of the copy.
+// host if op is memory.Write. It calls the event `done` at the end of the copy.
 func (m *Machine) HostCopy(op memory.Op, at memory.ID, r memory.Region, done sim.Event) {
 	t := fabric.Transfer{Bytes: r.Bytes(), Class: fabric.Compute, Done: done}
 	if op == memory.Read {
@@ -141,7 +142,7 @@ func (m *Machine) HostCopy(op memory.Op, at memory.ID, r memory.Region, done sim
 
 // Message sends a message of the size of a signal from the TCM of one PE to the TCM of
 // another, over the fabric but without a DMA engine. Control cores use it to report events
-// to each other. It calls done when the message has arrived.
+// to each other. It calls the event `done` when the message has arrived.
 func (m *Machine) Message(from, to PEID, done sim.Event) {
 	path := m.findRoute(nil, m.PE(from).Memory(topology.KindTCM), m.PE(to).Memory(topology.KindTCM))
 	m.Fabric.Send(&fabric.Transfer{Path: path, Bytes: m.Graph.Spec().PE.IPCQ.CreditBytes, Class: fabric.Comm, Done: done})

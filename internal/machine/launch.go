@@ -58,8 +58,8 @@ const (
 	evAtPE                      // a command arrives at the CPU of a PE
 )
 
-// Launch sends a kernel from the host to the targets at the current time. It posts done
-// when the last target has ended.
+// Launch sends a kernel from the host to the targets at the current time. It posts the
+// event `done` when the last target has ended.
 func (m *Machine) Launch(name string, targets []PEID, kernel Kernel, done sim.Event) (*Launch, error) {
 	l, err := m.hold(name, targets, kernel, done)
 	if err == nil {
@@ -68,8 +68,8 @@ func (m *Machine) Launch(name string, targets []PEID, kernel Kernel, done sim.Ev
 	return l, err
 }
 
-// hold sends a kernel to the targets like Launch, but the kernel does not start before the
-// caller releases the launch.
+// hold sends a kernel from the host to the targets, as Launch does. The kernel does not
+// start before the caller releases the launch.
 func (m *Machine) hold(name string, targets []PEID, kernel Kernel, done sim.Event) (*Launch, error) {
 	l := &Launch{Name: name, Targets: slices.Clone(targets), kernel: kernel, done: done, Start: -1}
 	slices.Sort(l.Targets)
@@ -108,9 +108,9 @@ func (lr *launcher) send(l *Launch) {
 	}
 }
 
-// command sends the command of launch l over the fabric from one CPU to the next. at is the
-// index of the first target for which the CPU `to` is responsible. kind is the event at the
-// arrival.
+// command sends the command of launch l over the fabric from one CPU to the next. `at` is
+// the index of the first target for which the CPU `to` is responsible. `kind` is the kind
+// of the event that is posted when the command arrives.
 func (lr *launcher) command(from, to topology.NodeID, kind sim.Kind, l *Launch, at int) {
 	m := lr.machine
 	m.Fabric.Send(&fabric.Transfer{
@@ -122,8 +122,9 @@ func (lr *launcher) command(from, to topology.NodeID, kind sim.Kind, l *Launch, 
 func sameSIP(a, b *PE) bool  { return a.SIP == b.SIP }
 func sameCube(a, b *PE) bool { return a.SIP == b.SIP && a.Cube == b.Cube }
 
-// groupEnd returns the end of the group of targets that starts at index `at`. A group is a
-// sequence of targets for which same returns true, such as the targets in one cube.
+// groupEnd returns the index after the last target of the group that starts at index `at`.
+// A group consists of consecutive targets for which `same` returns true when it is called
+// with the first target of the group. An example is the targets in one cube.
 func (lr *launcher) groupEnd(l *Launch, at int, same func(a, b *PE) bool) int {
 	first := lr.machine.PE(l.Targets[at])
 	for at++; at < len(l.Targets) && same(first, lr.machine.PE(l.Targets[at])); at++ {
@@ -235,8 +236,8 @@ type Group struct {
 
 // Join forms a group of the given workers, none of which may be running a kernel. It builds
 // the queues of the neighbour table between their PEs. Members are numbered in the given
-// order. over changes how queues are built; its zero fields keep the value of the topology.
-// name is the name of the kernel in errors. If Join fails, the run must end.
+// order. The nonzero fields of `over` replace the settings of the topology for queues.
+// `name` is the name of the kernel in errors. If Join fails, the run must end.
 func Join(name string, members []*Worker, table []Connection, over topology.IPCQ) (*Group, error) {
 	run := members[0].run
 	cores, number := map[PEID]*cpu.Core{}, map[PEID]int{}

@@ -55,7 +55,7 @@ type Options struct {
 	Fidelity fabric.Fidelity
 	Limit    simtime.Time // simulated time after which a run fails; 0 is DefaultLimit
 	Log      bool         // keep an op log
-	NoLines  bool         // omit kernel lines from the log, which are a quarter of its cost
+	NoLines  bool         // omit the source lines of kernels, a quarter of the log's cost
 	Trace    *trace.Recorder
 }
 
@@ -121,8 +121,8 @@ func (n network) FedBy(id topology.LinkID) topology.LinkID {
 	return feeder
 }
 
-// Hops returns the bandwidth and latency of each link of a path. Closed-form times, such as
-// fabric.Uncontended, take them.
+// Hops returns the bandwidth and latency of each link of a path. Closed forms, such as
+// fabric.Uncontended, compute times from them.
 func (m *Machine) Hops(path []topology.LinkID) []fabric.Hop {
 	return lists.Map(path, network{m.Graph}.Hop)
 }
@@ -150,7 +150,7 @@ func (m *Machine) PE(id PEID) *PE {
 	return m.pes[id]
 }
 
-// Node returns the node of the compiled graph that memory id is.
+// Node returns the node of the compiled graph that stands for memory id.
 func (m *Machine) Node(id memory.ID) topology.NodeID {
 	sip, cube, pe := int(id.SIP), int(id.Cube), int(id.PE)
 	switch id.Kind {
@@ -189,6 +189,7 @@ func (m *Machine) Memory(id memory.ID) *Memory {
 	return m.memories[id]
 }
 
+// size returns the size of memory id in bytes, as the topology gives it.
 func (m *Machine) size(id memory.ID) memory.Bytes {
 	s := m.Graph.Spec()
 	switch id.Kind {

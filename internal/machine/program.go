@@ -70,7 +70,8 @@ func (r *Run) Err() error { return r.err }
 // LogID returns the number by which the op log refers to this launch.
 func (r *Run) LogID() int32 { return r.cpus.Log }
 
-// Start launches a program. It posts done when the program has ended on all PEs.
+// Start launches a program. It posts the event `done` when the program has ended on all
+// PEs.
 func (m *Machine) Start(p Program, done sim.Event) (*Run, error) {
 	r, err := m.Send(p, done)
 	if err == nil {
@@ -80,7 +81,8 @@ func (m *Machine) Start(p Program, done sim.Event) (*Run, error) {
 }
 
 // Send sends a program to its PEs. The program starts after Begin, when all earlier
-// launches on these PEs have ended. Send posts done when the program has ended on all PEs.
+// launches on these PEs have ended. Send posts the event `done` when the program has ended
+// on all PEs.
 func (m *Machine) Send(p Program, done sim.Event) (*Run, error) {
 	if err := p.check(); err != nil {
 		return nil, fmt.Errorf("launch %s: %w", p.Name, err)
@@ -172,8 +174,8 @@ func (r *Run) prepare() (err error) {
 	return nil
 }
 
-// Queues returns the configuration of queues: the fields of over, and for each zero field
-// of over the value of the topology.
+// Queues returns the configuration of queues. It takes each field from `over`, or from the
+// topology if the field of `over` is zero.
 func (m *Machine) Queues(over topology.IPCQ) topology.IPCQ {
 	return m.Graph.Spec().PE.IPCQ.Override(over)
 }

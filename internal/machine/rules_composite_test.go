@@ -99,6 +99,7 @@ func (p product) multiply(t tester) *productRun {
 	return p.multiplyWith(t, fabric.Train)
 }
 
+// multiplyWith runs the product on a new machine in fidelity fid and computes its steps.
 func (p product) multiplyWith(t tester, fid fabric.Fidelity) *productRun {
 	t.Helper()
 	r := newRig(t, Options{Fidelity: fid, Log: true})

@@ -33,8 +33,9 @@ var anyPESets = rapid.Custom(func(t *rapid.T) []string {
 	}
 })
 
-// mathOps lists the elementwise operations, reductions and rearrangements of tiles, with
-// the cycles of each kind that one vector takes.
+// mathOps lists the elementwise operations, reductions and rearrangements of tiles. The
+// field cycles says how many cycles of each kind (simple, div, sqrt, exp) an operation
+// takes for one vector.
 var mathOps = []struct {
 	name    string
 	cycles  topology.MathCycles
@@ -78,7 +79,7 @@ func elems(x tl.Tile) (int, memory.Bytes) {
 	return n, memory.Bytes(n * x.DType().Size())
 }
 
-// fullTime returns the time of the operation Full for n elements of size bytes each.
+// fullTime returns the time of the operation Full for n elements of `size` bytes each.
 func (r *rig) fullTime(n, size int) simtime.Time {
 	math := r.spec.PE.Math
 	return pe.CommandTime(r.spec.PE, 0, pe.MathTime(math, math.Cycles.Simple, n), memory.Bytes(n*size))

@@ -214,7 +214,8 @@ func TestFragmentsFollowEachOtherWithoutGaps(t *testing.T) {
 }
 
 // flitChange is a time at which a flit leaves the sender's TCM (+1) or has been copied into
-// the receiver's TCM (-1). Their sum is the number of flits in flight.
+// the receiver's TCM (-1). The sum of all changes up to a time is the number of flits in
+// flight at that time.
 type flitChange struct {
 	at    simtime.Time
 	flits int // 1 or -1
@@ -276,7 +277,7 @@ func TestBackPressureBoundsBytesInFlight(t *testing.T) {
 }
 
 // flitsThatFit returns how many flits of messages of the given sizes fit into the given
-// number of slots. A slot holds one fragment, of at most flits flits.
+// number of slots. A slot holds one fragment, which has at most `flits` flits.
 func flitsThatFit(sizes []int, slots, flits int) (in int) {
 	for _, n := range sizes {
 		for ; n > 0 && slots > 0; slots-- {

@@ -28,7 +28,7 @@ type reduction struct {
 }
 
 // newReduction maps a window with a part of n elements at each PE. It also maps the result,
-// in a memory of the given kind of the root.
+// in the root's memory of the kind `to`.
 func newReduction(r *rig, pes []PEID, n int, dtype tl.DType, to topology.Kind) *reduction {
 	x := &reduction{rig: r, pes: pes, dtype: dtype, n: n}
 	halves := max(1, n*dtype.Size()/2) // tensor maps elements of f16
@@ -140,9 +140,10 @@ func TestReducePeersTakesItsFormula(t *testing.T) {
 	}
 }
 
-// TestReducePeersOfOneChunk checks the time of a ReducePeers of one chunk whose reads are
-// the bottleneck. It is the sum of the reads, one fetch, one MATH operation, one store and
-// the write.
+// TestReducePeersOfOneChunk runs a ReducePeers of one chunk, with one DMA request in flight
+// at a time, so that the reads are the bottleneck. It checks that the time of the
+// ReducePeers is the sum of all reads, one fetch, one MATH operation, one store and the
+// write.
 func TestReducePeersOfOneChunk(t *testing.T) {
 	const n, bytes = 249, 1992
 	for _, ranks := range []int{2, 3, 5, 7} {

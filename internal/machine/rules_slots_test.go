@@ -15,14 +15,14 @@ import (
 )
 
 // slotWriteTime returns the time from the set-up of a send by PE a until n bytes are in a
-// slot of PE b. kind is the memory that holds the slots.
+// slot of PE b. `kind` says which memory holds the slots.
 func (r *rig) slotWriteTime(kind topology.BufferKind, a, b PEID, n memory.Bytes) simtime.Time {
 	r.Helper()
 	return r.setup + r.transferTime(r.tcm(a), r.slotMemory(kind, b), n) + r.slotOverhead(kind)
 }
 
 // slotReadTime returns the time from the set-up of a receive by PE b until n bytes are
-// copied out of a slot of PE b. kind is the memory that holds the slots.
+// copied out of a slot of PE b. `kind` says which memory holds the slots.
 func (r *rig) slotReadTime(kind topology.BufferKind, b PEID, n memory.Bytes) simtime.Time {
 	r.Helper()
 	if kind == topology.BufferTCM { // read and written at the same time, at the speed of the slower port
@@ -76,6 +76,7 @@ func (m delivery) send(t tester, sets ...string) (r *rig, got deliveryTimes) {
 	return m.sendWith(t, fabric.Train, sets...)
 }
 
+// sendWith sends the message on a new, idle machine r in fidelity fid and returns its times.
 func (m delivery) sendWith(t tester, fid fabric.Fidelity, sets ...string) (r *rig, got deliveryTimes) {
 	t.Helper()
 	r = newRig(t, Options{Fidelity: fid, Log: true}, sets...)

@@ -249,7 +249,7 @@ func (r *rig) failure(p Program) *tl.Error {
 	return e
 }
 
-// same checks that got equals want. what names the value in the failure message.
+// same checks that got equals want. `what` is the name of the value in the failure message.
 func same[T comparable](t tester, what string, got, want T) {
 	t.Helper()
 	if got != want {

@@ -109,7 +109,7 @@ var smallQueueSteps = []kernelStep{
 
 // clearSignal subtracts 1 from the signal and waits until the signal is 0. Then it sends a
 // message to the PE that sets the signal. That PE waits for the message before it sets the
-// signal again, so it sets the signal only when it is 0.
+// signal again, so it sets the signal only while the signal is 0.
 func clearSignal(t *tl.PE, signal int) {
 	t.Notify(t.Rank(), signal, tl.Add, -1)
 	t.WaitSignal(signal, tl.LE, 0)
@@ -118,9 +118,9 @@ func clearSignal(t *tl.PE, signal int) {
 }
 
 // checkReleases checks the releases of all activities and launches in the trace. An
-// activity must start at most longest after the end of the activity that released it, and
-// not before the start of that activity. The activity that released a launch must end when
-// the launch starts.
+// activity must not start before the start of the activity that released it, and must start
+// at most the time `longest` after the end of that activity. The activity that released a
+// launch must end when the launch starts.
 func (tr *parsedTrace) checkReleases(t tester, longest simtime.Time) {
 	t.Helper()
 	for _, l := range tr.launches {

@@ -119,7 +119,7 @@ func readTrace(t tester, data []byte) *parsedTrace {
 
 // criticalPath returns the critical path of a launch, from its end to its start, as text:
 // the activities and the latencies between them, with their durations. It checks that they
-// cover the whole launch and that no latency is longer than longest.
+// cover the whole launch and that no latency is longer than the time `longest`.
 func (tr *parsedTrace) criticalPath(t tester, launch *traceSlice, longest simtime.Time) (steps []string) {
 	t.Helper()
 	now := launch.end
@@ -148,9 +148,9 @@ func (tr *parsedTrace) criticalPath(t tester, launch *traceSlice, longest simtim
 	return steps
 }
 
-// recordTrace calls run with options o that also record a trace, and returns the parsed
-// trace. It checks that the bytes of each link in the trace add up to the total that
-// TraceLinks returns.
+// recordTrace records a trace of a run and returns the parsed trace. It calls the function
+// `run` with the options o and a new trace recorder. It checks that the bytes of each link
+// in the trace add up to the total that TraceLinks returns.
 func recordTrace(t tester, o Options, run func(o Options) *rig) *parsedTrace {
 	t.Helper()
 	var file bytes.Buffer

@@ -154,9 +154,9 @@ func TestWakeEndsOnlyWait(t *testing.T) {
 }
 
 // TestSignalsOfAHome runs ranks that have the same home, the PE that holds their signals.
-// It checks that these ranks share their signals. A notification of any of these ranks
-// takes as long as one to the home PE, and all of these ranks that wait for it continue
-// when it arrives.
+// It checks that these ranks use the same signals. A notification to any of these ranks
+// takes as long as one to the home PE. When it arrives, all of these ranks that wait for it
+// continue.
 func TestSignalsOfAHome(t *testing.T) {
 	r := newPresetRig(t, Options{Log: true}, "default")
 	sender := r.ID(1, 0, 0)

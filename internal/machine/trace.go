@@ -98,8 +98,8 @@ func (m *Machine) linkProcess(id topology.LinkID) (name string, order int) {
 	return "sip" + strconv.Itoa(int(from.SIP)) + " links", linksOrder + 1 + int(from.SIP)
 }
 
-// TraceProgram records the end of the host's program, and last as its last activity. It is
-// called once, at the end of the recording.
+// TraceProgram records `end` as the end time of the host's program, and `last` as its last
+// activity. It is called once, at the end of the recording.
 func (m *Machine) TraceProgram(end simtime.Time, last sim.Mark) {
 	m.tracer.subtracksOf(Host, "program").Slice(trace.Slice{
 		Name: "program", End: end, After: last, Args: []trace.Arg{trace.Nanoseconds("makespan_ns", end)},
@@ -135,9 +135,9 @@ func (t *tracer) subtracksOf(process, track string) *trace.Subtracks {
 }
 
 // TraceActivity records an activity of the host or of a control core that began at the time
-// since, ends now and was released by the activity `after`. The new activity becomes the
-// cause of what happens next. If no time has passed since then, TraceActivity records
-// nothing and `after` becomes the cause.
+// `since`, ends now and was released by the activity `after`. The new activity becomes the
+// cause of what happens next. If `since` is the current time, TraceActivity records nothing
+// and `after` becomes the cause.
 func (m *Machine) TraceActivity(process, track, name string, since simtime.Time, after sim.Mark) {
 	if m.tracer == nil {
 		return

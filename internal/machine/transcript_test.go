@@ -46,7 +46,8 @@ func TestTranscripts(t *testing.T) {
 	})
 }
 
-// transcript is the state of a file: the machine, its tensors and output to be printed.
+// transcript is the state while a file of testdata runs: the machine, its tensors and
+// output to be printed.
 type transcript struct {
 	*Machine
 	tensors map[string]*parts
@@ -96,7 +97,7 @@ func (s *transcript) system(t *testing.T, d *datadriven.TestData) (string, error
 	return fmt.Sprintf("%d PEs\n", s.NumPEs()), nil
 }
 
-// ids returns the PEs that the argument key of a command lists.
+// ids returns the PEs that a command lists in its argument with the name `key`.
 func ids(d *datadriven.TestData, key string) (list []PEID) {
 	for _, arg := range d.CmdArgs {
 		for _, v := range arg.Vals {

@@ -35,7 +35,7 @@ func (w *Worker) PE() *PE { return w.pe }
 func (w *Worker) Now() simtime.Time { return w.proc.Now() }
 
 // Wait waits until Wake is called. A worker in Wait is idle: the report of a deadlock
-// leaves it out if any process is not idle. on says what the worker waits for.
+// leaves it out if any process is not idle. `on` says what the worker waits for.
 func (w *Worker) Wait(on fmt.Stringer) {
 	w.idle, w.waiting = idleWait{on}, true
 	for w.waiting {
@@ -58,7 +58,7 @@ func (w *Worker) SleepUntil(t simtime.Time) { w.proc.SleepUntil(t) }
 
 // Run runs a kernel from now until everything that the kernel has started has ended. The
 // kernel takes as long as in a launch by itself. body runs the kernel and may use m until
-// it returns. name is the name of the kernel in errors and in reports of deadlocks.
+// it returns. `name` is the name of the kernel in errors and in reports of deadlocks.
 func (w *Worker) Run(name string, body func(m tl.Machine)) {
 	w.name = name
 	w.recordIdle()
@@ -77,10 +77,10 @@ func (w *Worker) recordIdle() {
 func (w *Worker) displayName() string { return w.name + "@" + w.pe.String() }
 
 // Begin adds an entry to the op log, if there is one, that says that a task begins, and
-// returns the number of the entry. number is the number of the task at its rank. after
-// lists the TaskEnds that precede the task, and cause is the TaskEnd that released it. The
-// log keeps the list after, so the caller must not change it. Members of a task group may
-// share the list.
+// returns the number of the entry. `number` is the number of the task at its rank. `after`
+// lists the TaskEnds that precede the task, and `cause` is the TaskEnd that released it.
+// The log keeps the slice `after`, so the caller must not change it. Members of a task
+// group may use the same slice.
 func (w *Worker) Begin(name string, number int, after []oplog.Operand, cause oplog.ID) oplog.ID {
 	log := w.run.machine.Log
 	if log == nil {

@@ -31,7 +31,7 @@ type block struct {
 
 func (b block) end() Addr { return b.addr + Addr(b.size) }
 
-// Alloc reserves size bytes at the lowest free address that is a multiple of align. Bytes
+// Alloc reserves `size` bytes at the lowest free address that is a multiple of align. Bytes
 // that are skipped for alignment stay free. If no free range is large enough, the error is
 // an *OutOfMemory.
 //

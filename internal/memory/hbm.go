@@ -7,9 +7,9 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// Region is a two-dimensional range of bytes in one memory: Rows rows of RowBytes, whose
-// starts are Stride apart. The bytes of a region are numbered from 0, row by row, in the
-// order in which they are transferred.
+// Region is a two-dimensional range of bytes in one memory: Rows rows of RowBytes bytes
+// each, which start Stride bytes apart. The bytes of a region are numbered from 0, row by
+// row, in the order in which they are transferred.
 type Region struct {
 	Addr     Addr
 	Rows     int64
@@ -70,8 +70,8 @@ func (r Region) end() Addr {
 	return r.Addr + Addr(Bytes(r.Rows-1)*r.Stride+r.RowBytes)
 }
 
-// addr returns the address a of byte number off of the region. left is the number of bytes
-// from a to the end of its row.
+// addr returns the address a of byte number `off` of the region. `left` is the number of
+// bytes from a to the end of its row.
 func (r Region) addr(off Bytes) (a Addr, left Bytes) {
 	if r.Rows == 1 {
 		return r.Addr + Addr(off), r.RowBytes - off
@@ -80,8 +80,8 @@ func (r Region) addr(off Bytes) (a Addr, left Bytes) {
 	return r.Addr + Addr(row*r.Stride+col), r.RowBytes - col
 }
 
-// Part returns the bytes off to off+n of the region as a region of its own. ok is false if
-// these bytes do not form a region.
+// Part returns the n bytes of the region from byte number `off` on as a region of its own.
+// ok is false if these bytes do not form a region.
 func (r Region) Part(off, n Bytes) (part Region, ok bool) {
 	a, left := r.addr(off)
 	if n <= left {
@@ -124,9 +124,9 @@ type BurstRange struct {
 	Start, End Bytes // byte numbers in the region; End is exclusive
 }
 
-// BurstAt returns the burst that transfers byte off of r. A burst ends at the end of a row.
-// Even if few of its bytes are needed, it takes a whole burst time. A burst that contains
-// bytes of several rows is transferred once for each of these rows.
+// BurstAt returns the burst that transfers byte number `off` of r. A burst ends at the end
+// of a row. Even if few of its bytes are needed, it takes a whole burst time. A burst that
+// contains bytes of several rows is transferred once for each of these rows.
 func (h HBM) BurstAt(r Region, off Bytes) BurstRange {
 	a, left := r.addr(off)
 	inBurst := Bytes(a) % h.Burst

@@ -74,9 +74,10 @@ func (r *Request) size() memory.Bytes {
 
 // DMA is the DMA engine of a PE.
 //
-// A request reaches the engine when its source is ready. The engine forms the descriptor;
-// descriptors are formed in parallel. The request then waits for earlier accesses of the
-// program to the same memory, and at last for its channel.
+// A request reaches the engine when the tile that it reads, if any, is ready in TCM. The
+// engine then forms the descriptor of the request; descriptors are formed in parallel. The
+// request then waits for earlier accesses of the program to the same memory, and at last
+// for its channel.
 type DMA struct {
 	// Followed, unless nil, is called with an operation and the earlier operation that it
 	// waited for because both use the same memory.
@@ -176,8 +177,8 @@ func (d *DMA) Submit(r *Request) {
 // CopyLocal copies n bytes within the TCM, from the time `at` on. It returns the end of the
 // copy and the copy's activity in the trace. A copy takes the set-up and one pass through
 // the slower port of the TCM. Copies run one after another. `by` is the activity that
-// released the copy. message is the Send whose message the copy takes out of a slot. line
-// is the kernel's line.
+// released the copy. `message` is the Send whose message the copy takes out of a slot.
+// `line` is the source line of the kernel.
 func (d *DMA) CopyLocal(at simtime.Time, n memory.Bytes, by, message sim.Mark, line string) (end simtime.Time, mark sim.Mark) {
 	at = max(at, d.eng.Now()) + d.cfg.Setup
 	start, end := d.local.Serve(at, d.port.Overhead+slower(d.port.ReadBandwidth, d.port.WriteBandwidth).Serialize(n))

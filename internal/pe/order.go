@@ -30,9 +30,9 @@ type fence struct {
 }
 
 // Hold takes one place in the program for several requests, which the caller submits later
-// with the returned Order. reads and writes are the memory that these requests touch.
-// Release ends the hold. With async, which composites use, After and Settled do not wait
-// for the hold.
+// with the returned Order. `reads` and `writes` list the memory that these requests read
+// and write. Release ends the hold. Composites set async to true; After and Settled then do
+// not wait for the hold.
 func (d *DMA) Hold(id oplog.ID, reads, writes []Access, async bool) Order {
 	d.last++
 	for _, a := range reads {
@@ -53,7 +53,8 @@ func (d *DMA) Release(o Order) {
 // LastOrder returns the position of the latest access in the program of the PE.
 func (d *DMA) LastOrder() Order { return d.last }
 
-// After calls event then as soon as Settled(o) is true, at once if it already is.
+// After calls the event `then` as soon as Settled(o) is true. If Settled(o) is true
+// already, it calls the event at once.
 func (d *DMA) After(o Order, then sim.Event) {
 	if d.Settled(o) {
 		d.eng.Call(then)

@@ -36,8 +36,8 @@ type Command struct {
 // command. The times of a command therefore follow by arithmetic when the times of its
 // operands are known, and only transfers need events.
 type Pipeline struct {
-	// Scheduled, unless nil, is called when the times of a command are known: start is the
-	// start of its fetch and end the end of its store.
+	// Scheduled, unless nil, is called when the times of a command are known: `start` is
+	// the start of its fetch and `end` is the end of its store.
 	Scheduled func(id oplog.ID, start, end simtime.Time)
 	Usage     *Usage // nil if usage is not recorded
 	Trace     *Trace // nil without a trace
@@ -85,8 +85,9 @@ func (p *Pipeline) Push(c *Command) {
 	p.pending.Push(queued{Command: *c})
 }
 
-// Await parks proc, whose clock is at now, until an engine of the PE has made progress. The
-// process must then test its condition again. on says what the process waits for.
+// Await parks proc, whose clock is at the time `now`, until an engine of the PE has made
+// progress. The process must then test its condition again. `on` says what the process
+// waits for.
 func (p *Pipeline) Await(proc *sim.Proc, on waitReason, now simtime.Time) {
 	p.waiter = proc
 	proc.ParkFrom(on, now)

@@ -72,6 +72,7 @@ func (ms Matrices) bytes(rows, cols int) memory.Bytes { return ms.sum((*Matrix).
 // buffer returns how much TCM a box of rows × cols elements of each operand takes in total.
 func (ms Matrices) buffer(rows, cols int) memory.Bytes { return ms.sum((*Matrix).buffer, rows, cols) }
 
+// sum returns the sum of size(m, rows, cols) over all operands m.
 func (ms Matrices) sum(size func(m *Matrix, rows, cols int) memory.Bytes, rows, cols int) (sum memory.Bytes) {
 	for i := range ms {
 		sum += size(&ms[i], rows, cols)
@@ -135,8 +136,8 @@ func (p *GemmPlan) Output() memory.Bytes {
 }
 
 // locate returns which part of the product step i computes. The box of the result starts at
-// (row, col) and has rows × cols elements. The range of K starts at in and has ins
-// elements. last reports whether this is the last range of K for the box.
+// (row, col) and has rows × cols elements. The range of K starts at `in` and has `ins`
+// elements. `last` reports whether this is the last range of K for the box.
 func (p *GemmPlan) locate(i int) (row, col, in, rows, cols, ins int, last bool) {
 	tilesK := p.tilesK()
 	tile := i / tilesK
@@ -231,8 +232,8 @@ func (p *StreamPlan) Output() memory.Bytes {
 }
 
 // locate returns which part of the plan step i computes. The box starts at (row, col) and
-// has rows × cols elements. args are the operands that the step reads. first and last
-// report whether the step is the first and the last one for this box.
+// has rows × cols elements. `args` are the operands that the step reads. `first` and `last`
+// report whether the step is the first or the last one for this box.
 func (p *StreamPlan) locate(i int) (row, col, rows, cols int, args Matrices, first, last bool) {
 	per := p.perChunk()
 	i, k, n := i/per, i%per, len(p.Args)/per

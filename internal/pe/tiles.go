@@ -83,9 +83,9 @@ func (s *slot) bytes() memory.Bytes { return memory.Bytes(s.granules) * granule 
 // MakeSpace evicts tiles until n bytes are free, and returns the time from which they are
 // free. ok is false if the time is not known yet, because the next tile to evict is in use.
 //
-// keep lists the operands of the current operation, which must not be evicted; they are the
-// tiles that were used last. If only tiles in keep and pinned tiles are left, MakeSpace
-// returns an *Overflow.
+// `keep` lists the operands of the current operation, which must not be evicted; they are
+// the tiles that were used last. If only tiles in `keep` and pinned tiles are left,
+// MakeSpace returns an *Overflow.
 func (m *Tiles) MakeSpace(n memory.Bytes, keep ...int32) (at simtime.Time, ok bool, err error) {
 	n = roundUp(n)
 	for m.used+n > m.Size || m.count >= maxTiles {
@@ -111,11 +111,11 @@ func (m *Tiles) MakeSpace(n memory.Bytes, keep ...int32) (at simtime.Time, ok bo
 	return at, true, nil
 }
 
-// FreedBy returns the activity for whose end the latest call of MakeSpace waited, in a
-// trace.
+// FreedBy returns the activity whose end is the time that the latest call of MakeSpace
+// returned, if that time is not 0. FreedBy returns 0 without a trace.
 func (m *Tiles) FreedBy() sim.Mark { return m.freedBy }
 
-// MadeBy returns the activity that made tile i ready, in a trace.
+// MadeBy returns the activity that made tile i ready, or 0 without a trace.
 func (m *Tiles) MadeBy(i int32) sim.Mark { return m.slots[i].by }
 
 // Reserve takes n bytes, which MakeSpace has made free, for a use other than tiles.
@@ -216,8 +216,8 @@ func (m *Tiles) evict(i int32) {
 func (m *Tiles) newest() int32 { return m.slots[0].older }
 func (m *Tiles) oldest() int32 { return m.slots[0].newer }
 
-// link inserts tile i into the list in order of use, between the tiles older and newer. The
-// number 0 stands for the end of the list.
+// link inserts tile i into the list in order of use, between the tiles `older` and `newer`.
+// The number 0 stands for the end of the list.
 func (m *Tiles) link(i, older, newer int32) {
 	m.slots[i].older, m.slots[i].newer = older, newer
 	m.slots[older].newer, m.slots[newer].older = i, i

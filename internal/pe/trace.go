@@ -70,7 +70,8 @@ type tracedRequest struct {
 	queued   simtime.Time // how long its head waited for links
 }
 
-// NewTrace adds the tracks of a PE to a trace. order is the position of the PE in viewers.
+// NewTrace adds the tracks of a PE to a trace. `order` is the position of the PE in
+// viewers.
 func NewTrace(rec *trace.Recorder, name string, order int) *Trace {
 	p := rec.Process(name, order)
 	t := &Trace{rec: rec, process: p, CPU: p.Track("cpu")}
@@ -84,10 +85,11 @@ func NewTrace(rec *trace.Recorder, name string, order int) *Trace {
 // Mark reserves and returns the number of a new activity.
 func (t *Trace) Mark() sim.Mark { return t.rec.Mark() }
 
-// recordStage records an activity of the serial server s from start to end, and returns its
-// number. The activity `by` released it at the time asked. If it started later than asked,
-// the server was busy; then the server's previous activity is recorded as the one that
-// released it. receives is the Send whose message it takes out of a slot, or 0.
+// recordStage records an activity of the serial server s from `start` to `end`, and returns
+// the number of the activity. The activity `by` released it at the time `asked`. If the
+// activity started later, the server was busy; the server's previous activity is then
+// recorded as the one that released it. `receives` is the Send whose message the activity
+// takes out of a slot, or 0.
 func (t *Trace) recordStage(s *serverTrack, op Op, asked, start, end simtime.Time, by, receives sim.Mark) sim.Mark {
 	if start > asked {
 		by = s.last
@@ -155,9 +157,10 @@ func (p *Pipeline) releasedBy(c *Command, at simtime.Time) sim.Mark {
 	return c.By
 }
 
-// recordCommand records the stages of command c: fetch from start to fetched, run from
-// began to done, store from storing to end. The activity `by` released the command at the
-// time asked. recordCommand returns the activities of the fetch and of the store.
+// recordCommand records the stages of command c: the fetch lasts from `start` to `fetched`,
+// the run from `began` to `done`, and the store from `storing` to `end`. The activity `by`
+// released the command at the time `asked`. recordCommand returns the activities of the
+// fetch and of the store.
 func (t *Trace) recordCommand(c *Command, by sim.Mark, asked, start, fetched, began, done, storing, end simtime.Time) (fetch, store sim.Mark) {
 	fetch = t.recordStage(&t.fetch, c.Op, asked, start, fetched, by, 0)
 	run := t.recordStage(&t.units[c.Unit], c.Op, fetched, began, done, fetch, 0)
@@ -189,9 +192,9 @@ type Span struct{ Start, End simtime.Time }
 // Spans is a list of spans in order of time. They neither overlap nor touch.
 type Spans []Span
 
-// Add adds the interval from start to end and merges it with the spans that it touches. It
-// searches from the end, because intervals are added almost in order of time. The order is
-// not exact, because a result may be stored long after the next command has started.
+// Add adds the interval from `start` to `end` and merges it with the spans that it touches.
+// It searches from the end, because intervals are added almost in order of time. The order
+// is not exact, because a result may be stored long after the next command has started.
 func (s *Spans) Add(start, end simtime.Time) {
 	if end <= start {
 		return
@@ -207,7 +210,7 @@ func (s *Spans) Add(start, end simtime.Time) {
 	*s = slices.Replace(*s, from, to, Span{start, end})
 }
 
-// Union returns the spans of time that are in s, in other, or in both.
+// Union returns the spans of time that are in s, in `other`, or in both.
 func (s Spans) Union(other Spans) (all Spans) {
 	for len(s)+len(other) > 0 {
 		if len(s) == 0 || len(other) > 0 && other[0].Start < s[0].Start {
@@ -219,7 +222,7 @@ func (s Spans) Union(other Spans) (all Spans) {
 	return all
 }
 
-// Intersect returns the spans of time that are in both s and other.
+// Intersect returns the spans of time that are in both s and `other`.
 func (s Spans) Intersect(other Spans) (both Spans) {
 	for len(s) > 0 && len(other) > 0 {
 		both.Add(max(s[0].Start, other[0].Start), min(s[0].End, other[0].End))

@@ -37,7 +37,7 @@ func (s *instants) spans() (list Spans) {
 	return list
 }
 
-// combine applies f to the elements of s and other, instant by instant, and returns the
+// combine applies f to the elements of s and `other`, instant by instant, and returns the
 // resulting set.
 func (s *instants) combine(other *instants, f func(a, b bool) bool) (out instants) {
 	for i := range s {
@@ -115,9 +115,9 @@ func TestUnionDoesNotAlias(t *testing.T) {
 	}
 }
 
-// TestUsageCoversRequestsInFlight checks that Usage.DMA has a traffic class as busy while
-// any request of this class is in flight. A request is in flight from the time when it has
-// a channel, after its descriptor is formed, until it has ended.
+// TestUsageCoversRequestsInFlight checks that Usage.DMA records a traffic class as busy
+// exactly while any request of this class is in flight. A request is in flight from the
+// time when it has a channel, after its descriptor is formed, until it has ended.
 func TestUsageCoversRequestsInFlight(t *testing.T) {
 	for _, c := range []struct {
 		name          string

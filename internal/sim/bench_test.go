@@ -81,7 +81,9 @@ func (h *eventHeap) Pop() any {
 	return e
 }
 
-// holdHeap returns how long n steps as in queue.hold take on an eventHeap.
+// holdHeap returns how long n steps take on an eventHeap with the given number of pending
+// events. A step is the same as in queue.hold: it removes the earliest event and schedules
+// another one.
 func holdHeap(pending, n int) time.Duration {
 	h := make(eventHeap, 0, pending+1)
 	seq := uint64(0)
@@ -143,8 +145,8 @@ func switchProcs(n int) time.Duration {
 	return time.Since(start)
 }
 
-// switchChannels returns how long n switches between two goroutines over channels take,
-// there and back.
+// switchChannels returns how long n round trips between two goroutines take. In a round
+// trip, each goroutine wakes the other one over a channel.
 func switchChannels(n int) time.Duration {
 	resume, yield, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	go func() {
@@ -185,10 +187,11 @@ func BenchmarkSleep(b *testing.B) {
 	}
 }
 
-// compare measures n steps of ours, the engine, and n steps of theirs, the simple
-// implementation, in alternation, so that other load on the computer affects both equally.
-// It reports the fastest round of each. It fails if theirs takes less than least times as
-// long as ours. name names theirs in the report.
+// compare measures n steps of the function `ours`, the engine, and n steps of `theirs`, the
+// simple implementation. It measures them in alternation, so that other load on the
+// computer affects both equally. It reports the fastest round of each. It fails if `theirs`
+// takes less than `least` times as long as `ours`. `name` is the name of `theirs` in the
+// report.
 func compare(b *testing.B, least float64, name string, ours, theirs func(n int) time.Duration) {
 	const rounds = 5
 	n := max(b.N/rounds, 100_000) // enough steps to make the start-up negligible

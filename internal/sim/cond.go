@@ -26,7 +26,8 @@ func (p *Proc) Wait(c *Cond) {
 	p.Park(c)
 }
 
-// WaitFor waits until holds returns true. It calls holds now and at every Broadcast of c.
+// WaitFor waits until the function `holds` returns true. It calls `holds` now and at every
+// Broadcast of c.
 func (p *Proc) WaitFor(c *Cond, holds func() bool) {
 	for !holds() {
 		p.Wait(c)
@@ -55,8 +56,8 @@ type Timer struct {
 	fire func()
 }
 
-// AfterFunc calls fire when the duration d has passed, after all events of that instant.
-// The returned timer can stop the call.
+// AfterFunc calls the function `fire` when the duration d has passed, after all events of
+// that instant. The returned timer can stop the call.
 func (e *Engine) AfterFunc(d Time, fire func()) *Timer {
 	t := &Timer{eng: e, at: e.now + d, fire: fire}
 	later := sort.Search(len(e.timers), func(i int) bool { return e.timers[i].at > t.at })
@@ -74,7 +75,7 @@ func (t *Timer) Stop() {
 	}
 }
 
-// fireTimer calls the function of the earliest timer if its time is not after limit. It
+// fireTimer calls the function of the earliest timer if its time is not after `limit`. It
 // reports whether it called a function.
 func (e *Engine) fireTimer(limit Time) bool {
 	if len(e.timers) == 0 || e.timers[0].at > limit {

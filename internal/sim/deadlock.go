@@ -95,9 +95,9 @@ func (ps *procs) reportDeadlock(at Time) *Deadlock {
 	return d
 }
 
-// unwind ends all processes. list says what each process waited for, without idle processes
-// unless all are idle. cycle has the names of processes that wait for each other in a
-// cycle, or is nil.
+// unwind ends all processes. `list` says what each process waited for. It leaves out idle
+// processes, unless all processes are idle. `cycle` has the names of processes that wait
+// for each other in a cycle, or is nil.
 func (ps *procs) unwind() (list []Blocked, cycle []string) {
 	var all, busy []*Proc
 	for _, slot := range ps.slots {

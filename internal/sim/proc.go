@@ -118,12 +118,12 @@ func (p *Proc) SleepUntil(t Time) {
 	p.Park(nil)
 }
 
-// Park waits until Wake is called. on describes the wait in reports of deadlocks.
+// Park waits until Wake is called. `on` describes the wait in reports of deadlocks.
 func (p *Proc) Park(on fmt.Stringer) { p.ParkFrom(on, p.eng.now) }
 
-// ParkFrom waits until Wake is called, like Park. Reports say that the wait began at since,
-// which may be in the future because the clock of a process may be ahead of the engine's
-// clock.
+// ParkFrom waits until Wake is called, like Park. Reports say that the wait began at the
+// time `since`, which may be in the future because the clock of a process may be ahead of
+// the engine's clock.
 func (p *Proc) ParkFrom(on fmt.Stringer, since Time) {
 	if p.state == running {
 		p.state, p.on, p.since = waiting, on, since
@@ -224,7 +224,7 @@ type Server struct {
 }
 
 // Serve adds a request that arrives at the time `at` and needs the server for the duration
-// service. It returns the start and the end of the request's service. Requests must be
+// `service`. It returns the start and the end of the request's service. Requests must be
 // added in order of arrival.
 func (s *Server) Serve(at, service Time) (start, end Time) {
 	start = max(s.free, at)
@@ -264,8 +264,8 @@ func (e *PanicError) Error() string {
 	return fmt.Sprintf("%s at %s: %v", who, line, err)
 }
 
-// DescribePanic returns a description of a panic for errors. value is the value of the
-// panic and text the text of its stack.
+// DescribePanic returns a description of a panic for errors. `value` is the value of the
+// panic and `text` is the text of its stack.
 func DescribePanic(value any, text string) string {
 	line, inside := stack.Line(text)
 	switch {

@@ -209,7 +209,7 @@ func TestCloseUnwindsLiveProcesses(t *testing.T) {
 	}
 }
 
-// held is a condition that process by must fulfil.
+// held is a condition that the process `by` must fulfil.
 type held struct {
 	Cond
 	by *Proc

@@ -143,9 +143,9 @@ func (q *queue) pop(limit Time) (at Time, ev Event, ok bool) {
 	return 0, Event{}, false
 }
 
-// redistribute advances base to the earliest event of the slot digit at the given level,
-// and moves all events of the slot to lower levels. If the earliest event is later than
-// limit, it changes nothing and returns false.
+// redistribute advances base to the earliest event of slot number `digit` at the given
+// level, and moves all events of the slot to lower levels. If the earliest event is later
+// than limit, it changes nothing and returns false.
 func (q *queue) redistribute(level, digit uint, limit Time) bool {
 	last := q.last[level*slots+digit]
 	earliest := q.events[last].at
@@ -168,7 +168,7 @@ func (q *queue) redistribute(level, digit uint, limit Time) bool {
 	}
 }
 
-// clear marks the slot digit of the given level as empty.
+// clear marks slot number `digit` of the given level as empty.
 func (q *queue) clear(level, digit uint) {
 	q.occupied[level] &^= 1 << digit
 	if q.occupied[level] == 0 {
