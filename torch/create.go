@@ -74,9 +74,10 @@ func (r *Rank) FromSlice(data any, dtype DType, shape Shape, options ...TensorOp
 	return r.create("FromSlice", dtype, shape, options, func() []byte { return encode(data, dtype) })
 }
 
-// FromFunc returns a tensor whose element i, in row-major order, is f(i). It does
-// everything else as FromSlice does. In a run without values, f is not called and no memory
-// is needed for values.
+// FromFunc returns a tensor whose element i, in row-major order, is f(i). As with
+// FromSlice, the elements are converted to the dtype, the copy from the host takes
+// simulated time, and only the first addend of a partial tensor gets the elements. In a run
+// without values, f is not called and no memory is needed for values.
 func (r *Rank) FromFunc(f func(i int) float64, dtype DType, shape Shape, options ...TensorOption) (*Tensor, error) {
 	return r.create("FromFunc", dtype, shape, options, func() []byte {
 		out := make([]byte, elems(shape)*dtype.Size())

@@ -38,9 +38,9 @@ func (c *Context) reserve(owner *storage, bytes uint64) error {
 	return err
 }
 
-// affordPEs returns an error if this computer does not have enough memory to simulate pes
-// PEs. It is called before a list of the PEs is made. op is the name of the calling
-// function, for errors.
+// affordPEs returns an error if this computer does not have enough memory to simulate the
+// given number of PEs. It is called before a list of the PEs is made. op is the name of the
+// calling function, for errors.
 func (c *Context) affordPEs(op string, pes int) error {
 	if pes <= c.usedPEs {
 		return nil
@@ -105,7 +105,8 @@ func (c *Context) reserveValues(op string, times uint64, tensors ...*Tensor) err
 }
 
 // tooLargeError returns the error for a tensor whose values need more memory than this
-// computer has, as err says.
+// computer has. The new error wraps err, which describes the missing memory. op is the name
+// of the calling function.
 func (x *Tensor) tooLargeError(op string, err error) error {
 	return fmt.Errorf("%s: values of %s: %w: make it smaller, or find out times only with --data=off", op, x.name, err)
 }

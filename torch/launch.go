@@ -35,7 +35,7 @@ func Using(tensors ...*Tensor) Option {
 	return func(o *launchOptions) { o.using = append(o.using, tensors...) }
 }
 
-// Neighbors connects the PEs of a launch by queues, as table says.
+// Neighbors connects the PEs of a launch by queues. Each entry of table joins two ports.
 func Neighbors(table []Connection) Option {
 	return func(o *launchOptions) { o.links = append(o.links, table...) }
 }
@@ -199,8 +199,8 @@ func (r *Rank) newLaunch(op string, p *machine.Program, pes []int) (*Launched, e
 	return &Launched{Name: p.Name, rank: r, ranks: len(pes)}, r.usePEs(op, p.Targets)
 }
 
-// enqueue appends the launch of the program p to the stream of its rank. p may read and
-// write tensors.
+// enqueue appends the launch of the program p to the stream of its rank. The list tensors
+// has all tensors that p may read or write.
 func (l *Launched) enqueue(p *machine.Program, tensors []*Tensor) {
 	l.op = l.rank.newProgram(p, tensors, func(run *machine.Run) { l.run = run })
 	l.rank.s.Enqueue(l.op)

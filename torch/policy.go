@@ -61,9 +61,10 @@ func countText(n int) string {
 	return fmt.Sprint(n)
 }
 
-// members returns the levels of the policy for a system of sips SIPs with cubes cubes of
-// pes PEs each. A level says how a tensor is divided, and among how many members. members
-// panics with an *Error if the policy does not fit the system.
+// members returns the levels of the policy: for SIPs, cubes and PEs, how a tensor is
+// divided and among how many members. The system has `sips` SIPs; each SIP has `cubes`
+// cubes, and each cube has `pes` PEs. members panics with an *Error if the policy does not
+// fit the system.
 func (p DPPolicy) members(sips, cubes, pes int) []level {
 	fit := func(name, unit, owner string, s Split, n, has int) level {
 		refuse(int(s) >= len(splitNames), "DPPolicy", "%v: %s is not a split: use torch.Replicate, ColumnWise, RowWise or Partial", p, name)
@@ -91,8 +92,8 @@ type holding struct {
 }
 
 // layout returns the holdings of a tensor with the given shape, ordered by SIP, cube and
-// PE. The system has sips SIPs with cubes cubes of pes PEs each. layout panics with an
-// *Error if the policy does not fit the system.
+// PE. The system has `sips` SIPs; each SIP has `cubes` cubes, and each cube has `pes` PEs.
+// layout panics with an *Error if the policy does not fit the system.
 func (p DPPolicy) layout(shape Shape, sips, cubes, pes int) []holding {
 	levels := p.members(sips, cubes, pes)
 	held := make([]holding, 0, countPEs(levels))
@@ -158,9 +159,9 @@ func (b box) cut(axis, i, k int) box {
 	return b
 }
 
-// extract copies the elements of the box from whole, the row-major bytes of a tensor with
-// the given shape, to dst. In dst the box is row-major without gaps. An element has elem
-// bytes.
+// extract copies the elements of the box to dst, where they are row-major without gaps. The
+// parameter whole has the row-major bytes of a tensor with the given shape. Each element is
+// `elem` bytes long.
 func (b box) extract(dst, whole []byte, shape Shape, elem int) {
 	n, _, starts := b.runs(shape)
 	n *= elem
@@ -170,8 +171,8 @@ func (b box) extract(dst, whole []byte, shape Shape, elem int) {
 	}
 }
 
-// insert copies the elements of the box from src into whole. It does the reverse of
-// extract.
+// insert does the reverse of extract: it copies src, the row-major elements of the box, to
+// their positions in the bytes of the whole tensor.
 func (b box) insert(whole, src []byte, shape Shape, elem int) {
 	n, _, starts := b.runs(shape)
 	n *= elem

@@ -192,8 +192,9 @@ func (b box) contiguous(shape Shape) bool {
 	return count <= 1
 }
 
-// elementIndices returns the row-major index of each element of the box, in order. It takes
-// one element after another; runs must yield the same indices.
+// elementIndices returns the row-major index of each element of the box, in order. It
+// computes each index separately, as a reference for the code under test, which divides the
+// box into runs.
 func (b box) elementIndices(shape Shape) []int {
 	at := []int{0}
 	for axis, extent := range axes(shape) {
@@ -344,7 +345,7 @@ func BenchmarkExtract(b *testing.B) {
 
 // counts returns the number of parts of a tensor, including empty parts, the number of
 // copies of each part and addend, and the number of addends of each part. The system has
-// sips SIPs with cubes cubes of pes PEs each.
+// `sips` SIPs; each SIP has `cubes` cubes, and each cube has `pes` PEs.
 func (p DPPolicy) counts(sips, cubes, pes int) (parts, copies, addends int) {
 	last := wholeHolding(nil)
 	for _, l := range p.members(sips, cubes, pes) {

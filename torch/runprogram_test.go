@@ -31,7 +31,8 @@ func partPointer(l *hostedtest.Lab, x *torch.Tensor, sip int) tl.Ptr {
 	return p
 }
 
-// runToEnd runs the program p, which uses tensors, and waits until it has ended.
+// runToEnd runs the program p and waits until it has ended. The list tensors has the
+// tensors that p uses.
 func runToEnd(l *hostedtest.Lab, p *machine.Program, tensors ...*torch.Tensor) *torch.Launched {
 	l.T.Helper()
 	r, err := l.RunProgram(p, tensors...)
