@@ -288,9 +288,9 @@ func (k *call) members(c *world) []member {
 // tensor is divided: see describe.
 var partsText = regexp.MustCompile(` in \d+ parts of \[[\d ]*\]`)
 
-// findDisagreement compares the calls of all ranks. If they differ, it returns an error
-// that lists the different calls. guilty has the ranks whose calls differ from the call of
-// the majority, or all ranks if there is no majority.
+// findDisagreement compares the calls of all ranks. If the calls differ, it returns an
+// error that lists the different calls. guilty has the ranks whose calls differ from the
+// call of the majority, or all ranks if there is no majority.
 func (k *call) findDisagreement() (guilty []int, err error) {
 	groups := map[string][]int{}
 	sliced := false // with views, ranks may divide their tensors differently

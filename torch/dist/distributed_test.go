@@ -258,8 +258,8 @@ func (tr trial) blocksToScatter(rows func(rank int) int) (list []tensorSet, redu
 	return list, reduced
 }
 
-// threeSizes returns three functions that return the number of rows of a block, for three
-// blocks that may differ in size.
+// threeSizes returns three functions, one for each of three blocks that may differ in size.
+// Each function returns the number of rows of its block, which is the same on all ranks.
 func (tr trial) threeSizes() (list []func(int) int) {
 	for i := range 3 {
 		list = append(list, func(int) int { return tr.rows[i%len(tr.rows)] })
@@ -527,8 +527,10 @@ func TestLargeWorlds(t *testing.T) {
 	}
 }
 
-// TestCollectivesInPlace checks collectives in place: the tensor that a rank sends is also
-// the element for this rank in the list that it receives into, or the reverse.
+// TestCollectivesInPlace checks collectives in place. In an all-gather, the tensor that a
+// rank sends is also the entry for this rank in the list that it receives into. In a
+// reduce-scatter, the tensor that a rank receives into is also the entry for this rank in
+// the list that it sends.
 func TestCollectivesInPlace(t *testing.T) {
 	for _, name := range []string{"all_gather", "reduce_scatter"} {
 		t.Run(name, func(t *testing.T) {

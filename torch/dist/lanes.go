@@ -45,8 +45,8 @@ func makeLanes(members []member) (lanes []lane, holders []member, err error) {
 	return used, holders, nil
 }
 
-// add adds a rank on a PE to the lane. Of the given blocks, the rank sends the first ones,
-// sent in number, and receives into the rest.
+// add adds a rank on a PE to the lane. The rank sends the first `sent` of the given blocks
+// and receives into the other blocks.
 func (l *lane) add(at machine.PEID, blocks []block, sent int) {
 	l.pes, l.in, l.out = append(l.pes, at), append(l.in, blocks[:sent:sent]), append(l.out, blocks[sent:])
 }
@@ -61,9 +61,9 @@ func (l lane) empty() bool {
 	return true
 }
 
-// splitAddends returns the members with each member that has a partial tensor replaced by
-// one member for each addend. A collective that reduces over these members also sums the
-// addends.
+// splitAddends returns a new list of members. A member with a partial tensor is replaced by
+// several members, one for each addend. A collective that reduces over the new members also
+// sums the addends.
 func splitAddends(members []member) ([]member, error) {
 	var all []member
 	for _, m := range members {
@@ -214,8 +214,8 @@ func (m *member) count(s span) int {
 	return s.count
 }
 
-// rowLane returns a lane that exchanges a range of every block: elems elements, beginning
-// with element number from. elems = -1 means all elements. whole[i] has the shards of the
+// rowLane returns a lane that exchanges a range of every block: `elems` elements, beginning
+// with element number `from`. elems = -1 means all elements. whole[i] has the shards of the
 // tensor that member i passes whole, or nil. The lane runs on the PE of shard j of these
 // tensors.
 func rowLane(members []member, whole [][]shard, j, from, elems int) (l lane) {

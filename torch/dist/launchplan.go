@@ -46,8 +46,8 @@ func (c *world) plan(k *call, members []member) ([]*launchPlan, error) {
 }
 
 // planOne plans the launch of one collective. algorithm is the name of the algorithm or
-// ccl.Auto. The launch leaves reserved bytes of TCM free on each PE. If queuesOnly is true,
-// ccl.Auto chooses only among algorithms that need no inboxes.
+// ccl.Auto. The launch leaves `reserved` bytes of TCM free on each PE. If queuesOnly is
+// true, ccl.Auto chooses only among algorithms that need no inboxes.
 func (c *world) planOne(k *call, members []member, algorithm string, reserved memory.Bytes, queuesOnly bool) (*launchPlan, error) {
 	r, settings := members[0].request, k.group.options.Settings
 	lanes, holders, err := makeLanes(members)
@@ -144,10 +144,10 @@ func (c *world) newLaunchPlan(a *ccl.Algorithm, does ccl.Collective, settings cc
 	return p
 }
 
-// setTiles decides whether the messages of plan go through queues or inboxes. It sets
-// plan.Tiles to the number of tiles that fit into the rest of TCM, which is what the queues
-// and the producer leave. tcm is the size of TCM. setTiles returns the size of the rest in
-// bytes, which may be negative.
+// setTiles decides whether the messages of plan go through queues or inboxes. It computes
+// the free TCM: tcm, the size of TCM, minus the space for the producer and for queues whose
+// slots are in TCM. It sets plan.Tiles to the number of tiles that fit into the free TCM,
+// but at least 1. It returns the size of the free TCM in bytes, which may be negative.
 func (p *launchPlan) setTiles(plan *ccl.Plan, tcm memory.Bytes) memory.Bytes {
 	queues, ports := p.program.Queues, p.algorithm.Ports(plan)
 	tcm -= p.reserved

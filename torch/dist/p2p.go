@@ -39,9 +39,9 @@ type messageKey struct {
 	first    P2PKind // the kind of the end that was enqueued first
 }
 
-// Send sends x to rank dst of the world. In a program without Spawn, the sender is rank 0,
-// and the receiver in Recv is rank 0; for other ranks, use P2POp. Messages between two
-// ranks with the same tag arrive in the order in which they were sent. A message is in the
+// Send sends x to rank dst of the world. In a program without Spawn, Send sends from rank
+// 0, and Recv receives on rank 0; for other ranks, use P2POp. Messages between two ranks
+// with the same tag arrive in the order in which they were sent. A message is in the
 // streams of both ranks, like a collective. It waits for other messages only if they have a
 // tensor in common.
 func Send(r *torch.Rank, x *torch.Tensor, dst, tag int, group ...*Group) error {

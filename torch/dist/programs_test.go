@@ -35,9 +35,9 @@ const programTensors, tensorElems = 3, 6
 // programGroups lists the ranks of each group. The first group is the world.
 var programGroups = [][]int{{0, 1, 2, 3}, {2, 0}, {3, 1, 2}}
 
-// slicing says where the tensors of a rank are in its memory. at has the first element of
-// each tensor. sliced says that the first two tensors are slices of one larger tensor; they
-// overlap if their starts are closer than their length.
+// slicing says where the tensors of a rank are in its memory. The field at has the index of
+// the first element of each tensor. The field sliced says that the first two tensors are
+// slices of one larger tensor; they overlap if their starts are closer than their length.
 type slicing struct {
 	at     [programTensors]int
 	sliced bool
@@ -172,8 +172,8 @@ func (p *programWorker) checkTensor(k int, want []int32) error {
 	return nil
 }
 
-// run does the worker's part of the action a. before is the interpreter's state before the
-// action, and s the state after the action.
+// run does the worker's part of the action a. The parameter before is the interpreter's
+// state before the action, and s is the state after the action.
 func (p *programWorker) run(a action, before, s *programState) (err error) {
 	x, y := p.x[a.x], p.x[a.y]
 	written := a.x

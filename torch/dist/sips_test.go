@@ -133,9 +133,9 @@ func TestSIPsOfAPolicy(t *testing.T) {
 	}
 }
 
-// newOverRanks returns a matrix that is divided by columns over the ranks, as p says. Each
-// rank has rows rows of cols columns. value returns the element of a rank at a row and a
-// column.
+// newOverRanks returns a matrix that the policy p divides by columns over the ranks. Each
+// rank has `rows` rows and `cols` columns. The function value returns the element of a rank
+// at a row and a column.
 func newOverRanks(l *hostedtest.Lab, p torch.DPPolicy, rows, cols int, value func(rank, row, col int) int) *torch.Tensor {
 	l.T.Helper()
 	ranks := len(l.Layout(torch.Shape{1}, p))

@@ -315,8 +315,8 @@ func (c *caller) tensor(s tensorSet) (*torch.Tensor, error) {
 const surroundingValue = 77
 
 // slice returns a tensor with the given data that is a slice of rows of a larger tensor. m
-// has the number of rows before and after the slice. on is the placement of the larger
-// tensor.
+// has the number of rows before and after the slice. The parameter on is the placement of
+// the larger tensor.
 func (c *caller) slice(m mixedLayout, data []float64, shape torch.Shape, on torch.Placement) (*torch.Tensor, error) {
 	n := shape[0]
 	whole := slices.Clone(shape)
