@@ -29,7 +29,7 @@ type Tensor struct {
 	Base      memory.VA   // the first address of the tensor
 	Name      string      // the name in errors: "weights (tensor 3) [8] f32"
 	Cuts      string      // how the tensor is divided; tensors with equal Cuts have corresponding shards
-	Irregular func() bool // reports whether the shards differ from those that the placement makes of the shape
+	Irregular func() bool // reports whether a new tensor with the same shape and placement would have other shards
 	Of        string      // the name of the tensor that this one is a view of; "" if it is not a view
 	Partial   bool        // whether the tensor, or the tensor that it is a view of, is partial
 }
@@ -82,7 +82,8 @@ var RunProgram func(rank any, p *machine.Program, tensors any) (wait func() erro
 var Read func(rank, tensor any) ([]byte, error)
 
 // SaveTrace ends the trace of a context, if there is one, and gives the trace file its
-// final name. about describes the program in the file.
+// final name. The parameter about describes the program; its content is written to the
+// file.
 var SaveTrace func(context any, about trace.About) error
 
 // DropTrace discards the trace of a context, if there is one.

@@ -192,8 +192,8 @@ func (r *Rank) runnable() bool {
 	return !r.begun || r.waits != nil && (r.waits.state == ended || r.waits.failure != nil)
 }
 
-// withdraw removes from the streams of the ranks all operations whose state is state or an
-// earlier one.
+// withdraw removes from the streams of the ranks all operations that are in the given state
+// or in an earlier one.
 func (s *Scheduler) withdraw(state opState) {
 	for _, r := range s.ranks {
 		for _, op := range slices.Clone(r.stream.ops.ops) {

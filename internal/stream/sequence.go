@@ -17,7 +17,8 @@ type sequence struct {
 	ops   []*Operation
 }
 
-// search returns the number of operations in q whose place number is less than place.
+// search returns the number of operations in q whose place number is less than the given
+// place number.
 func (q *sequence) search(place int) int {
 	switch n := len(q.ops); {
 	case n == 0 || q.ops[0].places[q.order].number >= place:

@@ -59,8 +59,8 @@ func (s *Scheduler) returnedEarly(w *Rank) error {
 	return nil
 }
 
-// reason explains why an operation does not begin. The program of the given rank has
-// another operation (first) before it, and that one has not begun.
+// reason explains why an operation does not begin: in the program of the given rank,
+// another operation (first) comes before it and has not begun.
 type reason struct {
 	first *Operation
 	rank  *Rank
