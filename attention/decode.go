@@ -167,9 +167,9 @@ func (d *decode) mergeKernel(t *tl.PE, states, out tl.Ptr) {
 	})
 }
 
-// computeStates returns one softmax state per KV head: the state of n queries, beginning
-// with query first, over the keys of this holder. The query heads that share a KV head are
-// rows of one tile.
+// computeStates returns one softmax state per KV head: the state of `n` queries, beginning
+// with query number `first`, over the keys of this holder. The query heads that share a KV
+// head are rows of one tile.
 func (d *decode) computeStates(t *tl.PE, q, k, v tl.Ptr, first, n int) []*Running {
 	type block struct{ head, key, keys int }
 	var blocks []block
@@ -184,7 +184,7 @@ func (d *decode) computeStates(t *tl.PE, q, k, v tl.Ptr, first, n int) []*Runnin
 		}
 	}
 	var next Pipeline
-	var keys, values []tl.Tile // whose loads have been issued
+	var keys, values []tl.Tile // the blocks of keys and values whose loads have been issued
 	for i, b := range blocks {
 		for _, b := range blocks[len(keys):min(i+loadAhead+1, len(blocks))] {
 			shape := tl.Shape{b.keys, d.dim}
@@ -200,14 +200,15 @@ func (d *decode) computeStates(t *tl.PE, q, k, v tl.Ptr, first, n int) []*Runnin
 	return states
 }
 
-// mask returns which keys a chunk of queries sees in a block of keys of a holder. The block
-// begins at key, and the chunk begins at query first.
+// mask returns which keys a chunk of queries sees in a block of keys. The chunk begins with
+// query number `first`. The block begins with key number `key` of the holder at `place`.
 func (d *decode) mask(place, key, first int) Mask {
 	return Causal(d.tokens-d.queries+first-(place*d.tokensPerHolder+key), d.group)
 }
 
-// mergeStates merges the softmax states of n queries over the mesh. The root writes the
-// attention of these queries to out.
+// mergeStates merges the softmax states of `n` queries, beginning with query number
+// `first`, over the mesh. The root writes the attention of these queries to the memory at
+// `out`.
 func (d *decode) mergeStates(t *tl.PE, states []*Running, out tl.Ptr, first, n int) {
 	place := t.Rank() % d.places()
 	from, to := d.mergePorts(place)

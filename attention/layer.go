@@ -122,9 +122,9 @@ func (l *layer) store(to tl.Ptr, r *Running, n int) {
 // lanes.
 func (l *layer) queryCols() int { return len(l.mesh.Lanes) * l.kv * l.group * l.dim }
 
-// shrinkTiles halves the tiles of queries or of keys until need, which computes the bytes
-// of TCM for the current sizes, returns at most `bytes`, or until the tiles cannot be
-// halved.
+// shrinkTiles halves the tiles of queries or of keys until they fit into the given number
+// of bytes of TCM, or until they cannot be halved. The function need returns the bytes of
+// TCM for the current sizes.
 func (l *layer) shrinkTiles(need func() int, bytes int) {
 	for need() > bytes && (l.chunkTokens > 1 || l.keysPerBlock > 1) {
 		if l.chunkTokens > 1 && l.chunkTokens*l.group >= l.keysPerBlock {
@@ -203,7 +203,7 @@ type Mask struct {
 	offset, group int
 }
 
-// Causal returns a mask that hides keys of later tokens. The tile has group rows for each
+// Causal returns a mask that hides keys of later tokens. The tile has `group` rows for each
 // query: the heads that share the keys. Row r belongs to query r/group and sees key j if
 // and only if j <= r/group + offset. offset is the position of the first query minus the
 // position of the first key of the block.
