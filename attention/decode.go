@@ -109,9 +109,10 @@ func (d *decode) checkResult(out *torch.Tensor) error {
 const loadAhead = 1
 
 // chooseSizes chooses the number of queries in a chunk and the number of keys in a block,
-// so that tiles take at most 3/4 of TCM. Tiles are the queries and softmax states of all
-// heads, and the tiles of the steps between the load of a block of values and its use at
-// the end of the pipeline.
+// so that tiles take at most 3/4 of TCM if possible. It returns an error if even the
+// smallest tiles do not fit into TCM. It counts the queries and softmax states of all
+// heads. It also counts the keys, values and intermediate results of each block, from its
+// load to its last use in the pipeline.
 func (d *decode) chooseSizes() error {
 	d.chunkTokens = min(d.chunkTokens, d.queries)
 	need := func() int {

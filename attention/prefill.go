@@ -55,9 +55,10 @@ type prefill struct {
 	maxAhead             int // largest number of units to issue before waiting for receives
 }
 
-// chooseSizes chooses the sizes of blocks of keys and tiles of queries so that they fit in
-// TCM. One block of each holder, all of which may be present at once, may take 3/8 of TCM.
-// Steps may take another 3/8. Queries and their softmax states get the rest.
+// chooseSizes chooses the sizes of blocks of keys and tiles of queries. One block of each
+// holder may be in TCM at the same time; together these blocks may take 3/8 of TCM. Steps
+// may take another 3/8, and queries with their softmax states the remaining quarter.
+// chooseSizes returns an error if even the smallest tiles do not fit into TCM.
 func (p *prefill) chooseSizes() error {
 	row := p.dim * p.dtype.Size()
 	blocks := func() int { return p.places() * 2 * p.keysPerBlock * row }
@@ -197,7 +198,7 @@ func (c *prefillPE) passBlocks(k, v tl.Ptr, key int) {
 	}
 }
 
-// receive is a receive of a block that has been posted.
+// receive is a posted receive of one block.
 type receive struct {
 	owner int // holder of the block
 	kt, v tl.Receive

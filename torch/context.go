@@ -217,7 +217,7 @@ func (c *Context) Makespan() Time {
 }
 
 // Launches returns the times of each rank in all launches and collectives, in the order in
-// which these ended. It returns nil unless Options.PerRank is set.
+// which the launches and collectives ended. It returns nil unless Options.PerRank is set.
 func (c *Context) Launches() []RankTimes { return c.launches }
 
 // Now returns the current simulated time.

@@ -241,8 +241,8 @@ func (s *Scheduler) Complete(op *Operation) {
 	s.Wake(op)
 }
 
-// MakeNoOp makes op do nothing when its turn comes, and lets it begin without further
-// calls. op need not be in a stream.
+// MakeNoOp makes op do nothing when its turn comes. op can then begin even if some ranks
+// have not called it. op need not be in a stream.
 func (s *Scheduler) MakeNoOp(op *Operation) {
 	op.partial = false
 	op.Begin = func(sim.Event) error { return nil }

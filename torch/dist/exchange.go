@@ -54,8 +54,9 @@ func checkSelfMessage(lanes []lane, index int) error {
 	return nil
 }
 
-// startMessages launches the messages that begin at the present instant. Messages share a
-// launch if they have a PE in common, directly or through further messages.
+// startMessages launches the messages that begin at the present instant. Messages with the
+// same settings share a launch if they have a PE in common, directly or through further
+// messages.
 func (c *world) startMessages() {
 	messages := c.outbox
 	c.outbox = nil

@@ -205,9 +205,9 @@ func (c *world) checkSettings(members []int, settings ccl.Settings) error {
 	return cost.CheckSettings(settings, c.Topology(), c.representativePEs(members), queues)
 }
 
-// representativePEs returns one PE for each of ranks. Without Spawn a rank is a PE. Under
-// Spawn it returns the first PE of the rank's SIP, because the tensors of later calls
-// decide which PEs take part.
+// representativePEs returns one PE for each rank in ranks. In a program without Spawn, a
+// rank is a PE. Under Spawn, a rank is a SIP, and the result has the first PE of the SIP,
+// because only the tensors of later calls decide which PEs take part.
 func (c *world) representativePEs(ranks []int) []int {
 	if !c.spawned {
 		return ranks

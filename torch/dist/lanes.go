@@ -262,7 +262,7 @@ func rowMajor(shards []shard, x *tensor) bool {
 }
 
 // contiguous reports whether the elements of the shard are consecutive in a row-major
-// tensor with the extents axes. An empty shard is contiguous.
+// tensor; axes has the extents of the tensor. An empty shard is contiguous.
 func contiguous(s *shard, axes []int) bool {
 	stride, n := 1, 1
 	for axis := len(axes) - 1; axis >= 0 && s.Elems > 0; axis-- {

@@ -305,8 +305,8 @@ func firstCounts(list [][]block) (counts []int) {
 const receiveMismatch = "rank %d has room for %d elements of rank %d's, and they are %d"
 
 // checkCounts checks that the block of each rank for each peer has want(rank, peer)
-// elements. If not, it returns an error with the format text. The arguments of the format
-// are the rank, the size of its block, the peer, and the size that want returns.
+// elements. If not, it returns an error; text is the format of the error. The arguments of
+// the format are the rank, the size of its block, the peer, and the size that want returns.
 func checkCounts(list [][]block, members []member, want func(rank, peer int) int, text string) error {
 	for rank, blocks := range list {
 		for peer, b := range blocks {
