@@ -60,8 +60,8 @@ func (d Decode) StateElems() int {
 	return d.Heads.Query / len(d.Mesh.Lanes) * d.Tokens * (d.Heads.Dim + 2)
 }
 
-// launch prepares a launch and checks the placement of its tensors. in holds q, k and v, or
-// is nil for LaunchMerge. out is nil for LaunchLocal.
+// launch prepares a launch and checks the placement of its tensors. The list `in` holds q,
+// k and v, or is nil for LaunchMerge. out is nil for LaunchLocal.
 func (d Decode) launch(r *torch.Rank, in []*torch.Tensor, out *torch.Tensor) (*decode, error) {
 	layer, err := newLayer(r, d.Mesh, d.Heads, d.Context, append(in, out)[0].DType())
 	if err != nil {
@@ -126,7 +126,8 @@ func (d *decode) chooseSizes() error {
 	return nil
 }
 
-// forEachChunk calls f for each chunk of queries, with its first query and its length.
+// forEachChunk calls f for each chunk of queries, with the number of its first query and
+// the number of its queries.
 func (d *decode) forEachChunk(f func(first, n int)) {
 	for first := 0; first < d.queries; first += d.chunkTokens {
 		f(first, min(d.chunkTokens, d.queries-first))

@@ -107,7 +107,7 @@ func (l *layer) checkCache(k, v *torch.Tensor) error {
 	return l.checkPlacement("values, as Heads.Spread has them for the lanes,", v, l.tokens, wide, true)
 }
 
-// store writes the attention of n tokens for one KV head to memory at `to`, and frees the
+// store writes the attention of `n` tokens for one KV head to memory at `to`, and frees the
 // softmax state r.
 func (l *layer) store(to tl.Ptr, r *Running, n int) {
 	x := r.Out()
@@ -171,8 +171,9 @@ func (h Heads) Check() error {
 // Scale returns 1/√Dim, the factor by which scores are multiplied.
 func (h Heads) Scale() float64 { return 1 / math.Sqrt(float64(h.Dim)) }
 
-// Lanes returns the largest number of a holder's PEs that can share the heads evenly: each
-// PE has whole KV heads, or a part of the query heads of one KV head.
+// Lanes returns the number of lanes for holders of the given number of PEs: the largest
+// number of PEs over which the heads can be divided evenly. Each of these PEs has whole KV
+// heads, or a part of the query heads of one KV head.
 func (h Heads) Lanes(pes int) int {
 	for n := pes; n > 1; n-- {
 		if h.KV%n == 0 || n%h.KV == 0 && h.Query%n == 0 {

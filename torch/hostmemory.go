@@ -20,7 +20,7 @@ const (
 // memory for data such as inputs and references, until the context is closed. It allocates
 // nothing. It returns an error if this computer, or a control group of this process, does
 // not have enough memory. The memory for the values of tensors is reserved without a call
-// of Reserve. what names the data in errors.
+// of Reserve. `what` names the data in errors.
 func (c *Context) Reserve(what string, bytes uint64) error {
 	if err := c.reserve(nil, bytes); err != nil {
 		return fmt.Errorf("%s: %w: take smaller sizes, or find out times only with --data=off", what, err)

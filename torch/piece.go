@@ -54,8 +54,9 @@ func (x *Tensor) Pieces(row, col, rows, cols, pe int) []Piece {
 	return joinPieces(list)
 }
 
-// Copies divides a box into pieces as Pieces does, but returns the pieces of all copies of
-// the tensor. A kernel that computes the box writes each of these pieces.
+// Copies divides a box into pieces. In contrast to Pieces, it returns the pieces of all
+// copies of the tensor, not of one copy. A kernel that computes the box writes each of
+// these pieces.
 func (x *Tensor) Copies(row, col, rows, cols int) (list []Piece) {
 	x.forEachPiece("Copies", row, col, rows, cols, func(_ *shard, p Piece) { list = append(list, p) })
 	return joinPieces(list)
@@ -108,9 +109,9 @@ func (c *Context) shard(s *shard) Shard {
 	}
 }
 
-// forEachPiece calls found for each shard that holds a part of a box. The box starts at
-// (row, col) and has `rows` rows and `cols` columns. The Piece is the part that the shard
-// holds. op is the name of the calling function, for errors.
+// forEachPiece calls the function found for each shard that holds a part of a box. The box
+// starts at (row, col) and has `rows` rows and `cols` columns. The Piece is the part that
+// the shard holds. op is the name of the calling function, for errors.
 func (x *Tensor) forEachPiece(op string, row, col, rows, cols int, found func(*shard, Piece)) {
 	x.checkUsable(op)
 	height, width := x.matrix()

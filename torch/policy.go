@@ -183,8 +183,9 @@ func (b box) insert(whole, src []byte, shape Shape, elem int) {
 }
 
 // runs divides the box into runs: consecutive elements of a row-major tensor with the given
-// shape. There are count runs of n elements each, as long as possible. starts iterates over
-// the offsets of their first elements in the tensor, in ascending order.
+// shape. Runs are as long as possible: there are `count` runs of `n` elements each. starts
+// iterates over the offsets of the first elements of the runs in the tensor, in ascending
+// order.
 func (b box) runs(shape Shape) (n, count int, starts iter.Seq[int]) {
 	stride := packedStrides(axes(shape))
 	first := 0
@@ -205,9 +206,10 @@ func packedStrides(extent []int) []int {
 	return stride
 }
 
-// runs divides a strided array, whose first element has the offset first, into runs of
-// consecutive elements. There are count runs of n elements each. starts iterates over the
-// offsets of their first elements, in row-major order.
+// runs divides a strided array into runs of consecutive elements. The parameter first is
+// the offset of the first element of the array. There are `count` runs of `n` elements
+// each. starts iterates over the offsets of the first elements of the runs, in row-major
+// order.
 func runs(first int, extent, stride []int) (n, count int, starts iter.Seq[int]) {
 	outer := len(extent) // axes before outer enumerate the runs, and the axes from outer on form one run
 	n = 1

@@ -269,7 +269,8 @@ func TestPartsTileTheTensor(t *testing.T) {
 }
 
 // TestExtractAndInsert checks for random boxes that extract copies exactly the elements of
-// the box, that insert puts them back, and that contiguous is right.
+// the box, that insert puts them back, and that the method contiguous returns the right
+// result.
 func TestExtractAndInsert(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		shape := drawShape(t)

@@ -9,8 +9,8 @@ import (
 	"github.com/kernbench/kernbench/internal/trace"
 )
 
-// init sets the variables of package hosted. They give other packages of this module access
-// to parts of this package that are not in the API.
+// init sets the variables of package hosted. These variables give other packages of this
+// module access to parts of this package that are not in the API.
 func init() {
 	hosted.Scheduler = func(c any) *stream.Scheduler { return c.(*Context).s }
 	hosted.Rank = func(r any) *stream.Rank { return r.(*Rank).s }
@@ -115,8 +115,9 @@ func (r *Rank) newProgram(p *machine.Program, tensors []*Tensor, ended func(*mac
 }
 
 // setProgram makes the operation op run the program p. members[i] is the rank in the world
-// of target PE i of p; nil means that each target is a rank. prepare is called when the
-// program starts and ended when it has ended; both may be nil.
+// of target PE i of p; nil means that each target is a rank. The function prepare is called
+// when the program starts, and the function ended when the program has ended; both may be
+// nil.
 func (c *Context) setProgram(op *stream.Operation, p *machine.Program, members []int, prepare func() error, ended func(*machine.Run)) {
 	p.Starting = func(*machine.Run) (after []int32, err error) {
 		after = c.s.Starting(op)

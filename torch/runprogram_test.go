@@ -50,8 +50,8 @@ type waitText string
 
 func (s waitText) String() string { return string(s) }
 
-// operands returns a list of operands for a TaskBegin. They make the task depend on the
-// operations with the given ids.
+// operands returns a list of operands for a TaskBegin. The operands make the task depend on
+// the operations with the given ids.
 func operands(ids []oplog.ID) (list []oplog.Operand) {
 	for _, id := range ids {
 		list = append(list, oplog.Operand{From: id})

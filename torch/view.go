@@ -133,8 +133,8 @@ func indexText(dim int, text string) string {
 	return "[" + strings.Repeat(":, ", dim) + text + "]"
 }
 
-// view returns a view of x with the given shape. change turns a shard of x into the shard
-// of the view. index is the text that is added to the name of x.
+// view returns a view of x with the given shape. The function change turns a shard of x
+// into the shard of the view. index is the text that is added to the name of x.
 func (x *Tensor) view(index string, shape Shape, change func(*shard)) *Tensor {
 	y := &Tensor{storage: x.storage, rank: x.rank, label: x.title() + index, shape: shape, dtype: x.dtype, levels: x.levels, viewOf: x}
 	if x.viewOf != nil {
@@ -219,7 +219,7 @@ func (s *shard) strides() []int {
 	return packedStrides(s.box.extent)
 }
 
-// runs divides the shard into runs of consecutive addresses. There are count runs of n
+// runs divides the shard into runs of consecutive addresses. There are `count` runs of `n`
 // elements each. starts iterates over the offsets of the runs, in elements from the start
 // of the shard.
 func (s *shard) runs() (n, count int, starts iter.Seq[int]) {

@@ -67,8 +67,9 @@ var UsePEs func(context any, op string, pes []machine.PEID) error
 var Scratch func(context any, op, name string, dtype tl.DType, pes []machine.PEID, elems []int, written bool) (x *Tensor, free func() error, err error)
 
 // Runs makes the operation op run the program p. members[i] is the rank in the world of
-// target PE i of p; nil means that each target is a rank. prepare is called when the
-// program starts and ended when it has ended; both may be nil.
+// target PE i of p; nil means that each target is a rank. The function prepare is called
+// when the program starts, and the function ended when the program has ended; both may be
+// nil.
 var Runs func(context any, op *stream.Operation, p *machine.Program, members []int, prepare func() error, ended func(*machine.Run))
 
 // RunProgram enqueues the program p in the stream of a rank, as Launch does with a kernel:

@@ -56,8 +56,8 @@ type Fault struct {
 }
 
 // Spawn calls run for each of n ranks. The calls run concurrently on the simulated clock.
-// Spawn waits until all of them have returned and all operations that they requested have
-// ended. It returns the faults of the ranks that failed. If no rank failed, err is the
+// Spawn waits until all calls have returned and all operations that the ranks requested
+// have ended. It returns the faults of the ranks that failed. If no rank failed, err is the
 // error that ended the machine, or nil.
 func (s *Scheduler) Spawn(n int, run func(r *Rank) error) (faults []Fault, err error) {
 	own := s.World // the world of the program itself
@@ -207,10 +207,11 @@ func (s *Scheduler) withdraw(state opState) {
 	}
 }
 
-// collectFaults returns the faults of a Spawn. end is the error that ended the machine, or
-// nil. The faults are the errors of ranks that failed or whose kernels failed. If there are
-// none, they are the errors of ranks that returned while other ranks wait for them, or of
-// ranks that wait for each other. If there is no fault at all, err is end.
+// collectFaults returns the faults of a Spawn. The parameter end is the error that ended
+// the machine, or nil. The faults are the errors of ranks that failed or whose kernels
+// failed. If there are none, they are the errors of ranks that returned while other ranks
+// wait for them, or of ranks that wait for each other. If there is no fault at all, err is
+// end.
 func (s *Scheduler) collectFaults(end error) (faults []Fault, err error) {
 	blame := func(r *Rank, err error) { faults = append(faults, Fault{r.Number, err}) }
 	for _, r := range s.ranks {

@@ -222,7 +222,8 @@ func (op ReduceOp) String() string {
 }
 
 // check panics if the reduction cannot be applied to x. A partial tensor can only be
-// summed, because its value is the sum of its addends. what names the collective in errors.
+// summed, because its value is the sum of its addends. `what` names the collective in
+// errors.
 func (op ReduceOp) check(what string, x *tensor) {
 	sums := op.kind == ccl.Sum || op.kind == ccl.Avg || op.kind == ccl.PremulSum
 	partial := slices.ContainsFunc(x.info.Shards, func(s shard) bool { return s.Addend > 0 })

@@ -248,8 +248,8 @@ var collectives = map[string]func(c *caller) collectiveCall{
 }
 
 // blocksToScatter returns list, the blocks that every rank has for each rank of the group,
-// and reduced, the reductions of these blocks. rows returns the number of rows of the block
-// for a rank.
+// and reduced, the reductions of these blocks. The function rows returns the number of rows
+// of the block for a rank.
 func (tr trial) blocksToScatter(rows func(rank int) int) (list []tensorSet, reduced tensorSet) {
 	for rank := range tr.group {
 		list = append(list, tr.inputs(rank, func(int) int { return rows(rank) }))
@@ -479,9 +479,9 @@ func TestUnevenBlocks(t *testing.T) {
 	}
 }
 
-// rowsOnPEs divides the rows of n blocks over n PEs as torch.On does, and returns the
-// number of rows on each PE. rows has the number of rows of each block; the list repeats if
-// it has fewer than n entries.
+// rowsOnPEs divides the rows of n blocks over n PEs in the same way as torch.On, and
+// returns the number of rows on each PE. rows has the number of rows of each block; the
+// list repeats if it has fewer than n entries.
 func rowsOnPEs(rows []int, n int) []int {
 	total := 0
 	for i := range n {

@@ -244,8 +244,8 @@ type scratch struct {
 }
 
 // scratch allocates temporary memory for the operation op: elems[i] elements on the PE of
-// rank i of the launch. written says whether the memory needs values. name is the name of
-// the memory in errors.
+// rank i of the launch. The parameter written says whether the memory needs values. name is
+// the name of the memory in errors.
 func (p *launchPlan) scratch(c *world, op *stream.Operation, name string, elems []int, written bool) (*scratch, error) {
 	x, free, err := hosted.Scratch(c.Context, op.Name, name, p.args[0].DType, p.program.Targets, elems, written)
 	return &scratch{x, free}, err

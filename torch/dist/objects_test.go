@@ -56,7 +56,8 @@ func runOnWorlds(t *testing.T, run worker) {
 	}
 }
 
-// checkEqual returns an error if got differs from want. what names the value in the error.
+// checkEqual returns an error if got differs from want. `what` names the value in the
+// error.
 func checkEqual(what string, got, want any) error {
 	if !reflect.DeepEqual(got, want) {
 		return fmt.Errorf("%s is %+v, want %+v", what, got, want)

@@ -149,7 +149,7 @@ func newOverRanks(l *hostedtest.Lab, p torch.DPPolicy, rows, cols int, value fun
 }
 
 // checkOverRanks checks the elements of each rank in x, a matrix from newOverRanks. want
-// returns the expected element. what names the case in messages.
+// returns the expected element. `what` names the case in messages.
 func checkOverRanks(l *hostedtest.Lab, what string, x *torch.Tensor, want func(rank, row, col int) int) {
 	l.T.Helper()
 	a := torch.Must(x.Numpy())

@@ -142,8 +142,8 @@ func (tr trial) value(rank, addend, block, i int) float64 {
 // rank has no such tensor.
 type tensorSet [][]float64
 
-// inputs returns the input values of one block on all ranks. rows returns the number of
-// rows of the block on a rank.
+// inputs returns the input values of one block on all ranks. The function rows returns the
+// number of rows of the block on a rank.
 func (tr trial) inputs(block int, rows func(rank int) int) tensorSet {
 	s := make(tensorSet, len(tr.group))
 	for rank := range s {

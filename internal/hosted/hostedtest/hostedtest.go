@@ -19,7 +19,7 @@ import (
 // Second returns err, the second result of a call whose first result is not needed.
 func Second[T any](_ T, err error) error { return err }
 
-// Says checks that err has exactly the text want. what names the case in messages.
+// Says checks that err has exactly the text want. `what` names the case in messages.
 func Says(t *testing.T, what string, err error, want string) {
 	t.Helper()
 	if err == nil || err.Error() != want {
@@ -83,7 +83,7 @@ func (l *Lab) MustLaunch(name string, kernel any, args ...any) *torch.Launched {
 	return r
 }
 
-// Holds checks that the elements of x are want. what names the case in messages.
+// Holds checks that the elements of x are want. `what` names the case in messages.
 func (l *Lab) Holds(what string, x *torch.Tensor, want []int) {
 	l.T.Helper()
 	a, err := x.Numpy()
