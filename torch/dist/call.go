@@ -192,7 +192,7 @@ func (c *world) prepare(k *call) (guilty []int, err error) {
 }
 
 // bindProgram makes the operation op run the launch that p describes. At the end of the
-// launch, bindProgram calls ended with the statistics.
+// launch, the function ended is called with the statistics.
 func (c *world) bindProgram(op *stream.Operation, p *launchPlan, ended func(Stats)) {
 	op.Algorithm = p.algorithm.Name
 	hosted.Runs(c.Context, op, &p.program, p.members, func() error { return p.allocate(c, op) }, func(run *machine.Run) {

@@ -24,11 +24,11 @@ type block struct {
 	elems int
 }
 
-// makeLanes divides the tensors of a collective into lanes. If all tensors are divided in
-// the same way, there is one lane for each shard. Otherwise all tensors must be row-major
-// in memory, and there is one lane for each shard of the tensor that a rank passes whole,
-// not in blocks. Each lane has one PE for each holder. The holders are the members, where a
-// member with a partial tensor counts once for each addend.
+// makeLanes divides the tensors of a collective into lanes and leaves out lanes without
+// elements. If all tensors are divided in the same way, there is one lane for each shard.
+// If not, rowLanes makes the lanes. The second result has the holders: the members, where a
+// member with a partial tensor counts once for each addend. Each lane has one PE for each
+// holder.
 func makeLanes(members []member) (lanes []lane, holders []member, err error) {
 	if holders, err = splitAddends(members); err != nil {
 		return nil, nil, err
@@ -147,8 +147,9 @@ func (s span) blockIn(held shard, elems int) (block, bool) {
 
 // rowLanes returns the lanes for tensors that are divided in different ways. All tensors
 // must be row-major in memory. If ranks pass a tensor whole, not in blocks, and all blocks
-// have the size of that tensor, there is one lane for each of its shards. Otherwise, or if
-// slices are divided differently on different ranks, there is one lane.
+// have the size of that tensor, there is one lane for each shard of that tensor. In all
+// other cases there is only one lane. There is also only one lane if slices are divided
+// differently on different ranks.
 func rowLanes(members []member) ([]lane, error) {
 	uniform, sliced := true, false
 	first := -1

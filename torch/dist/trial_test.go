@@ -330,8 +330,9 @@ func (c *caller) slice(m mixedLayout, data []float64, shape torch.Shape, on torc
 	return x, x.CopyFrom(c.exactValues(data))
 }
 
-// exactValues returns data as a slice whose numbers convert exactly to the dtype of the
-// trial: integers for an integer dtype, where they wrap around.
+// exactValues returns data in a form that the API converts exactly to the dtype of the
+// trial. For an integer dtype that is a slice of integers, because integers wrap around
+// while floats are clamped.
 func (tr trial) exactValues(data []float64) any {
 	if tr.dtype.IsFloat() {
 		return data
