@@ -34,9 +34,10 @@ func (d Decode) Launch(r *torch.Rank, q, k, v, out *torch.Tensor) (*torch.Launch
 	return r.Launch("attention_decode", l.kernel, q, k, v, out, torch.PEs(d.Mesh.PEs()...), torch.Neighbors(d.Mesh.Connections()))
 }
 
-// LaunchLocal runs only the first half of Launch, so that it can be measured separately:
-// every holder computes softmax states over its own keys. It writes them to states, a
-// vector of f32 with StateElems elements on each of Mesh.PEs.
+// LaunchLocal runs only the first half of Launch, so that this half can be measured
+// separately: every holder computes softmax states over its own keys. LaunchLocal writes
+// the softmax states to the tensor states, a vector of f32 with StateElems elements on each
+// of Mesh.PEs.
 func (d Decode) LaunchLocal(r *torch.Rank, q, k, v, states *torch.Tensor) (*torch.Launched, error) {
 	l, err := d.launch(r, []*torch.Tensor{q, k, v}, nil)
 	if err != nil {

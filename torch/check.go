@@ -95,8 +95,8 @@ func (r *Rank) CheckWithin(name string, x *Tensor, want, tolerance []float64) er
 }
 
 // check compares every copy of x and adds the result to Checks. The function wrong receives
-// the values of one copy and a text that says which copy it is. It returns the first
-// difference as text, or "".
+// the values of one copy and a text that says which copy it is. The function wrong returns
+// the first difference as text, or "".
 func (r *Rank) check(op, name string, x *Tensor, wrong func(got *Array, which string) string) error {
 	check := Check{Name: cmp.Or(name, x.name)}
 	_, copies, _ := x.countParts()

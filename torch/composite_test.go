@@ -13,9 +13,9 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// TestEpiloguesTakeEveryKindOfOperand checks epilogues of a product whose operands are
-// numbers, tiles, refs, rows and columns. Each operand is applied to the sum before the sum
-// is rounded to the dtype of the result.
+// TestEpiloguesTakeEveryKindOfOperand checks that the epilogues of a product accept
+// operands of every kind: numbers, tiles, refs, rows and columns. Each operand is applied
+// to the sum before the sum is rounded to the dtype of the result.
 func TestEpiloguesTakeEveryKindOfOperand(t *testing.T) {
 	const m, k, n = 40, 70, 50
 	sq := tl.Shape{m, n}

@@ -118,7 +118,8 @@ func (r *Rank) work(p *sim.Proc, run func(*Rank) error) {
 	}
 }
 
-// resume records whose code runs from now on: that of rank r, or the machine if r is nil.
+// resume records which code runs from now on: the code of rank r, or only the machine if r
+// is nil.
 func (s *Scheduler) resume(r *Rank) {
 	s.current = r
 	s.working.Store(r)

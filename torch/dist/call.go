@@ -67,8 +67,8 @@ type call struct {
 	lanes  []lane
 }
 
-// newCall returns a call of the group g that no rank has made yet. It runs as the operation
-// op.
+// newCall returns a call of the group g that no rank has made yet. The call runs as the
+// operation op.
 func newCall(g *groupState, op *stream.Operation) *call {
 	return &call{group: g, requests: map[int]*request{}, lines: map[int]string{}, op: op}
 }

@@ -339,8 +339,8 @@ func algorithms(name string) (list []string) {
 }
 
 // TestEveryCollectiveOnEveryWorld checks the values of every collective with every
-// algorithm, with and without Spawn, on worlds of several sizes. Blocks have several
-// messages, one row, or no rows.
+// algorithm, with and without Spawn, on worlds of several sizes. A block is so large that
+// it needs several messages, or has one row, or has no rows.
 func TestEveryCollectiveOnEveryWorld(t *testing.T) {
 	options := trialOptions(t)
 	for _, name := range names() {

@@ -13,8 +13,8 @@ import (
 
 // prepareMessage prepares the message k, whose two ends have been enqueued. The message
 // does not get a launch of its own, because a PE runs one launch at a time: messages that
-// begin at the same instant would then wait for each other. startMessages launches them
-// together.
+// begin at the same instant would then wait for each other. startMessages launches such
+// messages together.
 func (c *world) prepareMessage(k *call, members []member) error {
 	lanes, _, err := makeLanes(members)
 	for i := range lanes {

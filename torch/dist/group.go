@@ -295,9 +295,9 @@ func PEs(r *torch.Rank, group ...*Group) []int {
 	return slices.Clone(g.shared.ranks)
 }
 
-// group returns the group in the optional argument group of a call, or the default group.
-// It returns an error if the rank may not start an operation. op is the name of the calling
-// function, for errors.
+// group returns the group that the program has passed as the optional last argument of a
+// call, or the default group. It returns an error if the rank may not start an operation.
+// op is the name of the calling function, for errors.
 func (d *state) group(op string, group []*Group) (*Group, error) {
 	if err := d.s.Begin(op); err != nil {
 		return nil, err
@@ -305,9 +305,9 @@ func (d *state) group(op string, group []*Group) (*Group, error) {
 	return d.mustGroup(op, group), nil
 }
 
-// mustGroup returns the group in the optional argument group of a call, or the default
-// group. It panics if there is no such group. op is the name of the calling function, for
-// errors.
+// mustGroup returns the group that the program has passed as the optional last argument of
+// a call, or the default group. It panics if there is no such group. op is the name of the
+// calling function, for errors.
 func (d *state) mustGroup(op string, group []*Group) *Group {
 	refuse(len(group) > 1, op, "%d groups: give one", len(group))
 	refuse(d.s.Current() == nil, op, "called from a kernel")

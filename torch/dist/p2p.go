@@ -40,8 +40,8 @@ type messageKey struct {
 }
 
 // Send sends x to rank dst of the world. In a program without Spawn, Send sends from rank
-// 0, and Recv receives on rank 0; for other ranks, use P2POp. Messages between two ranks
-// with the same tag arrive in the order in which they were sent. A message is in the
+// 0, and Recv receives on rank 0; for other ranks, use P2POp. Messages with the same tag
+// between two ranks arrive in the order in which they were sent. A message is in the
 // streams of both ranks, like a collective. It waits for other messages only if they have a
 // tensor in common.
 func Send(r *torch.Rank, x *torch.Tensor, dst, tag int, group ...*Group) error {
@@ -113,8 +113,8 @@ func (d *state) rankOf(op P2POp) int {
 }
 
 // enqueueMessage enqueues op, one end of a message, and starts the message if the other end
-// has been enqueued. batch says whether op is part of a batch; only there may a rank send
-// to itself.
+// has been enqueued. batch says whether op is part of a batch. A rank may send to itself
+// only in a batch.
 func (d *state) enqueueMessage(op P2POp, group []*Group, batch bool) (*Work, error) {
 	refuse(op.Kind > Recvs, "BatchISendIRecv", "no kind %d of message: use dist.Sends or dist.Recvs", op.Kind)
 	what := [...]string{"Send", "Recv"}[op.Kind]

@@ -232,9 +232,9 @@ func (p *programWorker) run(a action, before, s *programState) (err error) {
 	return nil
 }
 
-// TestAnyProgramOfWorkers runs random programs of launches, copies, collectives of several
-// groups and messages. In some programs, tensors are slices of one tensor. It checks that
-// the workers get the same values as the interpreter.
+// TestAnyProgramOfWorkers runs random programs of launches, copies, messages, and
+// collectives of several groups. In some programs, tensors are slices of one tensor. It
+// checks that the workers get the same values as the interpreter.
 func TestAnyProgramOfWorkers(t *testing.T) {
 	options := trialOptions(t)(trial{spawned: true, world: 4})
 	rapid.Check(t, func(t *rapid.T) {

@@ -87,7 +87,7 @@ func TestEveryTripleOfSplits(t *testing.T) {
 }
 
 // TestSIPsOfAPolicy checks which SIPs a policy uses. If SIP is Replicate and NumSIPs is 0,
-// it uses only the device of the rank.
+// the policy uses only the device of the rank.
 func TestSIPsOfAPolicy(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{Topology: hostedtest.System(t, "ring6", "system.sips.count=3")})
 	l.SetDevice(2)
