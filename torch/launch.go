@@ -233,9 +233,9 @@ func (x *Tensor) shardsOn(pes []machine.PEID) []*shard {
 	return lists.Map(pes, func(pe machine.PEID) *shard { return held[pe] })
 }
 
-// windowParts returns the memory of each shard that Put and Get of other PEs can reach. The
-// memory is empty for a shard that is nil. For a tensor with gaps it is empty too, unless
-// the gaps are at the same positions in all shards.
+// windowParts returns for each shard the memory that Put and Get of other PEs can reach.
+// The memory is empty for a shard that is nil. For a tensor with gaps it is empty too,
+// unless the gaps are at the same positions in all shards.
 func (x *Tensor) windowParts(shards []*shard) []memory.Part {
 	reach := x.IsContiguous() || x.sameGaps()
 	parts := make([]memory.Part, len(shards))

@@ -61,7 +61,8 @@ func (s slicing) overlap(x, y int) bool {
 	return x == y || x < 2 && y < 2 && s.sliced && max(s.at[x], s.at[y])-min(s.at[x], s.at[y]) < tensorElems
 }
 
-// run interprets the action: it changes s as the action must change the tensors.
+// run interprets the action: it changes the state s in the way in which the action must
+// change the tensors.
 func (a action) run(s *programState) {
 	members := programGroups[a.group]
 	switch x := s.tensor(a.rank, a.x); a.what {

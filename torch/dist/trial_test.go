@@ -174,7 +174,8 @@ func (s tensorSet) blank() tensorSet {
 }
 
 // onlyRoot returns a tensorSet in which the root has its values of s. Under Spawn, the
-// other ranks have no tensor. Without Spawn, they have their values of the set others.
+// other ranks have no tensor. Without Spawn, each other rank has its values of the
+// tensorSet others.
 func (tr trial) onlyRoot(s, others tensorSet) tensorSet {
 	r := make(tensorSet, len(s))
 	if !tr.spawned {

@@ -74,7 +74,7 @@ func TestViewsThatOverlapInOneCall(t *testing.T) {
 }
 
 // TestAllToAllOfViewsThatOverlap checks an all-to-all that sends blocks from memory that it
-// also receives into. It must first copy these blocks.
+// also receives into. The all-to-all must first copy these blocks.
 func TestAllToAllOfViewsThatOverlap(t *testing.T) {
 	for shift := range 7 {
 		l, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
