@@ -34,9 +34,10 @@ func (d Decode) Launch(r *torch.Rank, q, k, v, out *torch.Tensor) (*torch.Launch
 	return r.Launch("attention_decode", l.kernel, q, k, v, out, torch.PEs(d.Mesh.PEs()...), torch.Neighbors(d.Mesh.Connections()))
 }
 
-// LaunchLocal runs only the first half of Launch, so that it can be measured separately:
-// every holder computes softmax states over its own keys. It writes them to states, a
-// vector of f32 with StateElems elements on each of Mesh.PEs.
+// LaunchLocal runs only the first half of Launch, so that this half can be measured
+// separately: every holder computes softmax states over its own keys. LaunchLocal writes
+// the softmax states to the tensor states, a vector of f32 with StateElems elements on each
+// of Mesh.PEs.
 func (d Decode) LaunchLocal(r *torch.Rank, q, k, v, states *torch.Tensor) (*torch.Launched, error) {
 	l, err := d.launch(r, []*torch.Tensor{q, k, v}, nil)
 	if err != nil {
@@ -60,8 +61,8 @@ func (d Decode) StateElems() int {
 	return d.Heads.Query / len(d.Mesh.Lanes) * d.Tokens * (d.Heads.Dim + 2)
 }
 
-// launch prepares a launch and checks the placement of its tensors. in holds q, k and v, or
-// is nil for LaunchMerge. out is nil for LaunchLocal.
+// launch prepares a launch and checks the placement of its tensors. The list `in` holds q,
+// k and v, or is nil for LaunchMerge. out is nil for LaunchLocal.
 func (d Decode) launch(r *torch.Rank, in []*torch.Tensor, out *torch.Tensor) (*decode, error) {
 	layer, err := newLayer(r, d.Mesh, d.Heads, d.Context, append(in, out)[0].DType())
 	if err != nil {
@@ -109,9 +110,10 @@ func (d *decode) checkResult(out *torch.Tensor) error {
 const loadAhead = 1
 
 // chooseSizes chooses the number of queries in a chunk and the number of keys in a block,
-// so that tiles take at most 3/4 of TCM. Tiles are the queries and softmax states of all
-// heads, and the tiles of the steps between the load of a block of values and its use at
-// the end of the pipeline.
+// so that tiles take at most 3/4 of TCM if possible. It returns an error if even the
+// smallest tiles do not fit into TCM. It counts the queries and softmax states of all
+// heads. It also counts the keys, values and intermediate results of each block, from its
+// load to its last use in the pipeline.
 func (d *decode) chooseSizes() error {
 	d.chunkTokens = min(d.chunkTokens, d.queries)
 	need := func() int {
@@ -125,7 +127,8 @@ func (d *decode) chooseSizes() error {
 	return nil
 }
 
-// forEachChunk calls f for each chunk of queries, with its first query and its length.
+// forEachChunk calls f for each chunk of queries, with the number of its first query and
+// the number of its queries.
 func (d *decode) forEachChunk(f func(first, n int)) {
 	for first := 0; first < d.queries; first += d.chunkTokens {
 		f(first, min(d.chunkTokens, d.queries-first))
@@ -167,9 +170,9 @@ func (d *decode) mergeKernel(t *tl.PE, states, out tl.Ptr) {
 	})
 }
 
-// computeStates returns one softmax state per KV head: the state of n queries, beginning
-// with query first, over the keys of this holder. The query heads that share a KV head are
-// rows of one tile.
+// computeStates returns one softmax state per KV head: the state of `n` queries, beginning
+// with query number `first`, over the keys of this holder. The query heads that share a KV
+// head are rows of one tile.
 func (d *decode) computeStates(t *tl.PE, q, k, v tl.Ptr, first, n int) []*Running {
 	type block struct{ head, key, keys int }
 	var blocks []block
@@ -184,7 +187,7 @@ func (d *decode) computeStates(t *tl.PE, q, k, v tl.Ptr, first, n int) []*Runnin
 		}
 	}
 	var next Pipeline
-	var keys, values []tl.Tile // whose loads have been issued
+	var keys, values []tl.Tile // the blocks of keys and values whose loads have been issued
 	for i, b := range blocks {
 		for _, b := range blocks[len(keys):min(i+loadAhead+1, len(blocks))] {
 			shape := tl.Shape{b.keys, d.dim}
@@ -200,14 +203,15 @@ func (d *decode) computeStates(t *tl.PE, q, k, v tl.Ptr, first, n int) []*Runnin
 	return states
 }
 
-// mask returns which keys a chunk of queries sees in a block of keys of a holder. The block
-// begins at key, and the chunk begins at query first.
+// mask returns which keys a chunk of queries sees in a block of keys. The chunk begins with
+// query number `first`. The block begins with key number `key` of the holder at `place`.
 func (d *decode) mask(place, key, first int) Mask {
 	return Causal(d.tokens-d.queries+first-(place*d.tokensPerHolder+key), d.group)
 }
 
-// mergeStates merges the softmax states of n queries over the mesh. The root writes the
-// attention of these queries to out.
+// mergeStates merges the softmax states of `n` queries, beginning with query number
+// `first`, over the mesh. The root writes the attention of these queries to the memory at
+// `out`.
 func (d *decode) mergeStates(t *tl.PE, states []*Running, out tl.Ptr, first, n int) {
 	place := t.Rank() % d.places()
 	from, to := d.mergePorts(place)

@@ -50,8 +50,8 @@ func TestDecodeOverCubes(t *testing.T) {
 }
 
 // TestDecodeSmallTCM checks a decode whose shard of keys is larger than TCM and is read
-// block by block. It also has so many new tokens that their softmax states do not fit into
-// TCM at once.
+// block by block. The decode also has so many new tokens that their softmax states do not
+// fit into TCM at once.
 func TestDecodeSmallTCM(t *testing.T) {
 	r := newContext(t, torch.Options{Race: true}, "pe.tcm.size=64 KiB", "pe.ipcq.slot_size=512 B") // a shard has 75 KiB
 	runDecode(t, r, Decode{Mesh: onPEs(2, 2), Heads: Heads{4, 2, 64}, Context: 600, Tokens: 10}, tl.F16)

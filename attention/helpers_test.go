@@ -11,8 +11,8 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// numbers returns n numbers between -2 and 2 that f16 represents exactly. Different steps
-// give different numbers.
+// numbers returns n numbers between -2 and 2 that f16 represents exactly. Different values
+// of step give different numbers.
 func numbers(n, step int) []float32 {
 	x := make([]float32, n)
 	for i := range x {
@@ -22,7 +22,7 @@ func numbers(n, step int) []float32 {
 }
 
 // newContext returns the first rank of a context with the default topology, changed by the
-// settings sets.
+// settings in the list sets.
 func newContext(t testing.TB, o torch.Options, sets ...string) *torch.Rank {
 	t.Helper()
 	spec, err := topology.Load(t.Context(), "default", sets...)
@@ -77,8 +77,8 @@ func (o *operands) reference(offset int) *dense.Matrix {
 	return dense.Beside(all...)
 }
 
-// tensors creates the tensors of Q, K and V. Q has the placement queries; K and V have the
-// placement that kernels on mesh m need.
+// tensors creates the tensors of Q, K and V. The parameter queries is the placement of Q. K
+// and V get the placement that kernels on the mesh m need.
 func (o *operands) tensors(r *torch.Rank, m Mesh, queries torch.Placement) (q, k, v *torch.Tensor) {
 	lanes := len(m.Lanes)
 	matrix := func(x []float32, heads int, on torch.Placement) *torch.Tensor {

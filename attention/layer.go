@@ -107,7 +107,7 @@ func (l *layer) checkCache(k, v *torch.Tensor) error {
 	return l.checkPlacement("values, as Heads.Spread has them for the lanes,", v, l.tokens, wide, true)
 }
 
-// store writes the attention of n tokens for one KV head to memory at `to`, and frees the
+// store writes the attention of `n` tokens for one KV head to memory at `to`, and frees the
 // softmax state r.
 func (l *layer) store(to tl.Ptr, r *Running, n int) {
 	x := r.Out()
@@ -122,9 +122,9 @@ func (l *layer) store(to tl.Ptr, r *Running, n int) {
 // lanes.
 func (l *layer) queryCols() int { return len(l.mesh.Lanes) * l.kv * l.group * l.dim }
 
-// shrinkTiles halves the tiles of queries or of keys until need, which computes the bytes
-// of TCM for the current sizes, returns at most `bytes`, or until the tiles cannot be
-// halved.
+// shrinkTiles halves the tiles of queries or of keys until they fit into the given number
+// of bytes of TCM, or until they cannot be halved. The function need returns the bytes of
+// TCM for the current sizes.
 func (l *layer) shrinkTiles(need func() int, bytes int) {
 	for need() > bytes && (l.chunkTokens > 1 || l.keysPerBlock > 1) {
 		if l.chunkTokens > 1 && l.chunkTokens*l.group >= l.keysPerBlock {
@@ -145,9 +145,9 @@ func (l *layer) tokensAt(place int) int {
 func (l *layer) stateBytes(rows int) int { return rows*4*l.dim + 2*roundUp(4*rows) }
 
 // stepBytes returns the number of bytes of TCM that one step takes: the computation of the
-// given rows of queries with a block of the given keys. It counts scores, mask, masked
-// scores, exponents, exponentials and weights; the output before and after the step; and
-// tiles of one column.
+// given number of rows of queries with a block of the given number of keys. It counts
+// scores, mask, masked scores, exponents, exponentials and weights; the output before and
+// after the step; and tiles of one column.
 func (l *layer) stepBytes(rows, keys int) int {
 	return rows*(keys*(4*4+1+l.dtype.Size())+2*4*l.dim) + 12*roundUp(4*rows)
 }
@@ -171,8 +171,9 @@ func (h Heads) Check() error {
 // Scale returns 1/√Dim, the factor by which scores are multiplied.
 func (h Heads) Scale() float64 { return 1 / math.Sqrt(float64(h.Dim)) }
 
-// Lanes returns the largest number of a holder's PEs that can share the heads evenly: each
-// PE has whole KV heads, or a part of the query heads of one KV head.
+// Lanes returns the number of lanes for holders of the given number of PEs: the largest
+// number of PEs over which the heads can be divided evenly. Each of these PEs has whole KV
+// heads, or a part of the query heads of one KV head.
 func (h Heads) Lanes(pes int) int {
 	for n := pes; n > 1; n-- {
 		if h.KV%n == 0 || n%h.KV == 0 && h.Query%n == 0 {
@@ -203,7 +204,7 @@ type Mask struct {
 	offset, group int
 }
 
-// Causal returns a mask that hides keys of later tokens. The tile has group rows for each
+// Causal returns a mask that hides keys of later tokens. The tile has `group` rows for each
 // query: the heads that share the keys. Row r belongs to query r/group and sees key j if
 // and only if j <= r/group + offset. offset is the position of the first query minus the
 // position of the first key of the block.

@@ -55,9 +55,10 @@ type prefill struct {
 	maxAhead             int // largest number of units to issue before waiting for receives
 }
 
-// chooseSizes chooses the sizes of blocks of keys and tiles of queries so that they fit in
-// TCM. One block of each holder, all of which may be present at once, may take 3/8 of TCM.
-// Steps may take another 3/8. Queries and their softmax states get the rest.
+// chooseSizes chooses the sizes of blocks of keys and tiles of queries. One block of each
+// holder may be in TCM at the same time; together these blocks may take 3/8 of TCM. Steps
+// may take another 3/8, and queries with their softmax states the remaining quarter.
+// chooseSizes returns an error if even the smallest tiles do not fit into TCM.
 func (p *prefill) chooseSizes() error {
 	row := p.dim * p.dtype.Size()
 	blocks := func() int { return p.places() * 2 * p.keysPerBlock * row }
@@ -115,8 +116,8 @@ type queries struct {
 	*Running
 }
 
-// load loads as many chunks of queries into TCM as fit, beginning with token first of the
-// holder.
+// load loads as many chunks of queries into TCM as fit. The chunks begin with token number
+// `first` of the holder.
 func (c *prefillPE) load(q tl.Ptr, first int) {
 	c.queries = c.queries[:0]
 	for end := min(first+c.chunksAtOnce*c.chunkTokens, c.tokensAt(c.place)); first < end; first += c.chunkTokens {
@@ -152,13 +153,13 @@ func (b *block) release() {
 }
 
 // keysInBlock returns the number of keys in a block of the holder at a place. The block
-// begins at key, counted within the holder.
+// begins with key number `key` of this holder.
 func (p *prefill) keysInBlock(place, key int) int {
 	return max(0, min(p.keysPerBlock, p.tokensAt(place)-key))
 }
 
-// passBlocks passes one block of each holder through the mesh: the block that begins at
-// key.
+// passBlocks passes one block of each holder through the mesh: the block that begins with
+// key number `key` of the holder.
 //
 // At every step all receives are posted before the sends, so that the sends of all PEs
 // complete even if queues are short. Then the PE computes about the same number of units at
@@ -197,14 +198,14 @@ func (c *prefillPE) passBlocks(k, v tl.Ptr, key int) {
 	}
 }
 
-// receive is a receive of a block that has been posted.
+// receive is a posted receive of one block.
 type receive struct {
 	owner int // holder of the block
 	kt, v tl.Receive
 }
 
 // postReceives posts receives for the blocks that arrive at this PE at a step, and returns
-// them. The blocks begin at key.
+// the receives. Each block begins with key number `key` of its holder.
 func (c *prefillPE) postReceives(step, key int) (list []receive) {
 	for _, port := range ports {
 		owner := c.incoming(c.place, port, step)
@@ -234,8 +235,8 @@ func (c *prefillPE) mask(q *queries, token int) Mask {
 	return Causal(c.place*c.tokensPerHolder+q.first-token, c.group)
 }
 
-// countUnits returns the number of units of this PE for the blocks of all holders that
-// begin at key.
+// countUnits returns the number of units of this PE for one block of each holder: the block
+// that begins with key number `key` of the holder.
 func (c *prefillPE) countUnits(key int) (n int) {
 	for owner := range c.places() {
 		for i := range c.queries {
@@ -248,9 +249,10 @@ func (c *prefillPE) countUnits(key int) (n int) {
 	return n
 }
 
-// addBlock returns a block of owner that has arrived, with transposed keys kt and values v,
-// and adds the units of the block to todo. Each later send and each unit is a use of the
-// block. A chunk of queries that sees no key of the block makes no unit.
+// addBlock returns a block that has arrived, with the transposed keys kt and the values v,
+// and adds the units of the block to todo. The block belongs to the holder `owner` and
+// begins with key number `key` of this holder. Each later send and each unit is a use of
+// the block. A chunk of queries that sees no key of the block makes no unit.
 func (c *prefillPE) addBlock(owner, key int, kt, v tl.Tile) *block {
 	b := &block{owner*c.tokensPerHolder + key, kt.Pin(), v.Pin(), c.countSends(c.place, owner) + 1}
 	for i := range c.queries {

@@ -58,8 +58,8 @@ func (r *Running) newStep(q, k, v tl.Tile, scale float64, mask Mask) *step {
 	return x
 }
 
-// Step adds a block of values to the state, as Add does, for scores that the caller has
-// computed. The scores are [rows keys] in f32, not multiplied by scale.
+// Step adds a block of keys and values to the state. In contrast to Add, the caller has
+// already computed the scores. They are [rows keys] in f32, not multiplied by scale.
 func (r *Running) Step(scores, v tl.Tile, scale float64, mask Mask) {
 	var p Pipeline
 	p.add(&step{Running: r, scores: scores, v: v, scale: scale, mask: mask})

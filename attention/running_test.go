@@ -9,8 +9,8 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// stateOf runs a kernel on one PE and returns the elements of the state that the kernel
-// returns, which has 2 rows of 2 elements: o, m and l, followed by the attention.
+// stateOf runs a kernel on one PE. The kernel returns a state with 2 rows of 2 elements.
+// stateOf returns the elements o, m and l of this state, followed by the attention.
 func stateOf(t *testing.T, kernel func(t *tl.PE, q, k, v tl.Tile) *Running) []float64 {
 	t.Helper()
 	self := newContext(t, torch.Options{})

@@ -74,7 +74,7 @@ func (a *Array) Wrong(want any) int {
 	return numeric.Equal(a.DType, a.Bytes, encode(want, a.DType))
 }
 
-// numbersLen returns the length of data if data is a slice. ok reports whether it is a
+// numbersLen returns the length of data if data is a slice. ok reports whether data is a
 // slice of numbers or bools; the types uint and uintptr do not count as numbers.
 func numbersLen(data any) (n int, ok bool) {
 	v := reflect.ValueOf(data)

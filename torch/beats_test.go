@@ -19,7 +19,7 @@ func TestLaunchBeats(t *testing.T) {
 	torch.OK(r.Synchronize())
 	beats, events := engine.Beats(), engine.Events()
 	torch.OK(torch.Must(r.Launch("idle", func(*tl.PE, tl.Ptr) {}, x, torch.Neighbors(torch.Ring(pes...)))).Wait())
-	const perPE = 4 // beats for its core, its process, and making and removing at least one queue
+	const perPE = 4 // progress reports: for its core, for its process, and for creating and removing a queue
 	if got, byEvents := engine.Beats()-beats, (engine.Events()-events)/64+1; got < perPE*uint64(len(pes)) {
 		t.Errorf("%d beats for a launch on %d PEs, of which events account for %d; want %d or more", got, len(pes), byEvents, perPE*len(pes))
 	}

@@ -55,8 +55,9 @@ func (r *Rank) Check(name string, x *Tensor, want any) error {
 	})
 }
 
-// CheckFunc compares x as Check does. Element i, in row-major order, must be want(i),
-// rounded to the dtype of x. In a run without values, want is not called.
+// CheckFunc compares x with the results of a function, bit for bit, and adds the result to
+// Checks. Element i of x, in row-major order, must be want(i), rounded to the dtype of x.
+// name has the same meaning as in Check. In a run without values, want is not called.
 func (r *Rank) CheckFunc(name string, x *Tensor, want func(i int) float64) error {
 	if !r.HasData() {
 		return nil
@@ -94,8 +95,8 @@ func (r *Rank) CheckWithin(name string, x *Tensor, want, tolerance []float64) er
 }
 
 // check compares every copy of x and adds the result to Checks. The function wrong receives
-// the values of one copy and a text that says which copy it is. It returns the first
-// difference as text, or "".
+// the values of one copy and a text that says which copy it is. The function wrong returns
+// the first difference as text, or "".
 func (r *Rank) check(op, name string, x *Tensor, wrong func(got *Array, which string) string) error {
 	check := Check{Name: cmp.Or(name, x.name)}
 	_, copies, _ := x.countParts()

@@ -13,9 +13,9 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// TestEpiloguesTakeEveryKindOfOperand checks epilogues of a product whose operands are
-// numbers, tiles, refs, rows and columns. Each operand is applied to the sum before the sum
-// is rounded to the dtype of the result.
+// TestEpiloguesTakeEveryKindOfOperand checks that the epilogues of a product accept
+// operands of every kind: numbers, tiles, refs, rows and columns. Each operand is applied
+// to the sum before the sum is rounded to the dtype of the result.
 func TestEpiloguesTakeEveryKindOfOperand(t *testing.T) {
 	const m, k, n = 40, 70, 50
 	sq := tl.Shape{m, n}
@@ -137,8 +137,8 @@ func TestTilesAcrossShardsKeepProgramOrder(t *testing.T) {
 }
 
 // TestStreamsOfMoreThanTwoAxes runs a Stream over three or four axes, and the same Stream
-// over a matrix whose rows are all axes but the last, merged. It checks that the values and
-// times of both are equal.
+// over a matrix. The last axis is the columns of the matrix, and all other axes are merged
+// into its rows. The test checks that both give the same values and take the same time.
 func TestStreamsOfMoreThanTwoAxes(t *testing.T) {
 	for _, shape := range []tl.Shape{{2, 3, 5}, {3, 1, 2, 7}, {1, 1, 3, 700}, {5, 2, 3, 1}, {1, 1, 1, 1}, {7, 11, 601}} {
 		rows, cols := 1, shape[len(shape)-1]

@@ -122,9 +122,9 @@ func (c *Context) Close() {
 	c.s.Close()
 }
 
-// saveTrace ends the trace, if there is one, and gives the trace file its final name. about
-// describes the program; saveTrace adds the tool, the topology and the links. Close without
-// saveTrace discards the file.
+// saveTrace ends the trace, if there is one, and gives the trace file its final name. The
+// parameter about describes the program; saveTrace adds the tool, the topology and the
+// links. Close without saveTrace discards the file.
 func (c *Context) saveTrace(about trace.About) error {
 	if c.trace == nil {
 		return nil
@@ -217,7 +217,7 @@ func (c *Context) Makespan() Time {
 }
 
 // Launches returns the times of each rank in all launches and collectives, in the order in
-// which these ended. It returns nil unless Options.PerRank is set.
+// which the launches and collectives ended. It returns nil unless Options.PerRank is set.
 func (c *Context) Launches() []RankTimes { return c.launches }
 
 // Now returns the current simulated time.

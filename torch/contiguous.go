@@ -55,8 +55,9 @@ func (x *Tensor) clone(op string) (*Tensor, error) {
 	return y, nil
 }
 
-// mergeAxes describes a strided array with as few axes as possible, but at least two. It
-// returns the extents e and the strides s of these axes.
+// mergeAxes merges neighbouring axes of a strided array if one stride is enough for both,
+// and removes axes of extent 1. It returns the extents e and the strides s of the remaining
+// axes. If fewer than two axes remain, it adds axes of extent 1 at the front.
 func mergeAxes(extent, stride []int) (e, s []int) {
 	for axis, n := range extent {
 		last := len(e) - 1
@@ -108,8 +109,8 @@ type storage struct {
 	held uint64 // how many copies of the values this computer has reserved memory for
 }
 
-// newRegion returns the part of the storage that the tensor occupies. entire says that this
-// is the whole storage.
+// newRegion returns the part of the storage that the tensor occupies. The parameter entire
+// says whether the tensor occupies the whole storage.
 func (x *Tensor) newRegion(entire bool) *stream.Region {
 	region := &stream.Region{Storage: x.order, Parts: make([]stream.Range, len(x.shards)), Entire: entire}
 	for i := range x.shards {

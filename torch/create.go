@@ -74,9 +74,10 @@ func (r *Rank) FromSlice(data any, dtype DType, shape Shape, options ...TensorOp
 	return r.create("FromSlice", dtype, shape, options, func() []byte { return encode(data, dtype) })
 }
 
-// FromFunc returns a tensor whose element i, in row-major order, is f(i). It does
-// everything else as FromSlice does. In a run without values, f is not called and no memory
-// is needed for values.
+// FromFunc returns a tensor whose element i, in row-major order, is f(i). As with
+// FromSlice, the elements are converted to the dtype, the copy from the host takes
+// simulated time, and only the first addend of a partial tensor gets the elements. In a run
+// without values, f is not called and no memory is needed for values.
 func (r *Rank) FromFunc(f func(i int) float64, dtype DType, shape Shape, options ...TensorOption) (*Tensor, error) {
 	return r.create("FromFunc", dtype, shape, options, func() []byte {
 		out := make([]byte, elems(shape)*dtype.Size())
@@ -87,9 +88,9 @@ func (r *Rank) FromFunc(f func(i int) float64, dtype DType, shape Shape, options
 	})
 }
 
-// create returns a new tensor with the bytes that make returns. make is called only if this
-// computer stores values: see hasValues. op is the name of the calling function, for
-// errors.
+// create returns a new tensor whose bytes the function make returns. create calls make only
+// if this computer stores values: see hasValues. op is the name of the calling function,
+// for errors.
 func (r *Rank) create(op string, dtype DType, shape Shape, options []TensorOption, make func() []byte) (*Tensor, error) {
 	x, err := r.allocate(op, dtype, shape, options)
 	if err != nil {
@@ -171,9 +172,9 @@ func (x *Tensor) CopyFrom(src any) error {
 	return x.copyValues("CopyFrom", func() []byte { return encode(src, x.dtype) })
 }
 
-// copyValues copies the bytes that make returns into the tensor. make is called only if
-// this computer stores values (see hasValues); otherwise the copy only takes time. op is
-// the name of the calling function, for errors.
+// copyValues calls the function make and copies the bytes that it returns into the tensor.
+// It calls make only if this computer stores values (see hasValues); otherwise the copy
+// only takes time. op is the name of the calling function, for errors.
 func (x *Tensor) copyValues(op string, make func() []byte) error {
 	if !x.rank.hasValues() {
 		return x.copyIn(nil)
@@ -184,8 +185,8 @@ func (x *Tensor) copyValues(op string, make func() []byte) error {
 	return x.copyIn(make())
 }
 
-// checkNumbers panics unless data is a slice of n numbers. op is the name of the calling
-// function and what describes the tensor or shape, for errors.
+// checkNumbers panics unless data is a slice of n numbers. For errors, op is the name of
+// the calling function, and `what` describes the tensor or shape.
 func checkNumbers(op string, data any, what string, n int) {
 	count, ok := numbersLen(data)
 	refuse(!ok, op, "%T is not a slice of numbers: write the elements in one slice, row after row", data)

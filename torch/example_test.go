@@ -12,7 +12,8 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// small returns the main rank of a system of sips SIPs with 2 cubes of 8 PEs each.
+// small returns the main rank of a system with the given number of SIPs. Each SIP has 2
+// cubes of 8 PEs.
 func small(sips int) *torch.Rank {
 	spec := torch.Must(topology.Load(context.Background(), "default", fmt.Sprintf("system.sips.count=%d", sips), "sip.cube_mesh.w=2", "sip.cube_mesh.h=1"))
 	return torch.Must(torch.New(context.Background(), torch.Options{Topology: torch.Must(topology.Compile(spec))})).Main()

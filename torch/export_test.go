@@ -2,7 +2,8 @@ package torch
 
 import "github.com/kernbench/kernbench/internal/machine"
 
-// RunProgram runs a program of the machine, as hosted.RunProgram does.
+// RunProgram enqueues the program p, which may read and write the given tensors, in the
+// stream of the rank: see hosted.RunProgram.
 func (r *Rank) RunProgram(p *machine.Program, tensors ...*Tensor) (*Launched, error) {
 	return r.runProgram(p, tensors)
 }

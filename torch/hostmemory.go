@@ -20,7 +20,7 @@ const (
 // memory for data such as inputs and references, until the context is closed. It allocates
 // nothing. It returns an error if this computer, or a control group of this process, does
 // not have enough memory. The memory for the values of tensors is reserved without a call
-// of Reserve. what names the data in errors.
+// of Reserve. `what` names the data in errors.
 func (c *Context) Reserve(what string, bytes uint64) error {
 	if err := c.reserve(nil, bytes); err != nil {
 		return fmt.Errorf("%s: %w: take smaller sizes, or find out times only with --data=off", what, err)
@@ -38,9 +38,9 @@ func (c *Context) reserve(owner *storage, bytes uint64) error {
 	return err
 }
 
-// affordPEs returns an error if this computer does not have enough memory to simulate pes
-// PEs. It is called before a list of the PEs is made. op is the name of the calling
-// function, for errors.
+// affordPEs returns an error if this computer does not have enough memory to simulate the
+// given number of PEs. It is called before a list of the PEs is made. op is the name of the
+// calling function, for errors.
 func (c *Context) affordPEs(op string, pes int) error {
 	if pes <= c.usedPEs {
 		return nil
@@ -105,7 +105,8 @@ func (c *Context) reserveValues(op string, times uint64, tensors ...*Tensor) err
 }
 
 // tooLargeError returns the error for a tensor whose values need more memory than this
-// computer has, as err says.
+// computer has. The new error wraps err, which describes the missing memory. op is the name
+// of the calling function.
 func (x *Tensor) tooLargeError(op string, err error) error {
 	return fmt.Errorf("%s: values of %s: %w: make it smaller, or find out times only with --data=off", op, x.name, err)
 }

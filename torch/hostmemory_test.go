@@ -13,7 +13,7 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// checkAllocated fails the test if f allocates more than 8 MiB. what names the case in
+// checkAllocated fails the test if f allocates more than 8 MiB. `what` names the case in
 // messages.
 func checkAllocated(t *testing.T, what string, f func()) {
 	t.Helper()

@@ -21,8 +21,9 @@ import (
 
 // TestSendCarriesItsSourceAtIssue checks that a message has the values that its source held
 // when the send was issued, although the source is overwritten afterwards. In some cases
-// the sender overwrites it, in others another PE that the sender notifies. The message may
-// still wait for a free slot, as a whole or with its later fragments.
+// the sender overwrites the source. In others, another PE does so after a notification from
+// the sender. At that time the whole message, or its later fragments, may still wait for a
+// free slot.
 func TestSendCarriesItsSourceAtIssue(t *testing.T) {
 	vec := func(n int) tl.Shape { return tl.Shape{n} }
 	for _, c := range []struct {

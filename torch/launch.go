@@ -35,7 +35,7 @@ func Using(tensors ...*Tensor) Option {
 	return func(o *launchOptions) { o.using = append(o.using, tensors...) }
 }
 
-// Neighbors connects the PEs of a launch by queues, as table says.
+// Neighbors connects the PEs of a launch by queues. Each entry of table joins two ports.
 func Neighbors(table []Connection) Option {
 	return func(o *launchOptions) { o.links = append(o.links, table...) }
 }
@@ -199,8 +199,8 @@ func (r *Rank) newLaunch(op string, p *machine.Program, pes []int) (*Launched, e
 	return &Launched{Name: p.Name, rank: r, ranks: len(pes)}, r.usePEs(op, p.Targets)
 }
 
-// enqueue appends the launch of the program p to the stream of its rank. p may read and
-// write tensors.
+// enqueue appends the launch of the program p to the stream of its rank. The list tensors
+// has all tensors that p may read or write.
 func (l *Launched) enqueue(p *machine.Program, tensors []*Tensor) {
 	l.op = l.rank.newProgram(p, tensors, func(run *machine.Run) { l.run = run })
 	l.rank.s.Enqueue(l.op)
@@ -233,9 +233,9 @@ func (x *Tensor) shardsOn(pes []machine.PEID) []*shard {
 	return lists.Map(pes, func(pe machine.PEID) *shard { return held[pe] })
 }
 
-// windowParts returns the memory of each shard that Put and Get of other PEs can reach. The
-// memory is empty for a shard that is nil. For a tensor with gaps it is empty too, unless
-// the gaps are at the same positions in all shards.
+// windowParts returns for each shard the memory that Put and Get of other PEs can reach.
+// The memory is empty for a shard that is nil. For a tensor with gaps it is empty too,
+// unless the gaps are at the same positions in all shards.
 func (x *Tensor) windowParts(shards []*shard) []memory.Part {
 	reach := x.IsContiguous() || x.sameGaps()
 	parts := make([]memory.Part, len(shards))

@@ -15,15 +15,16 @@ func (c *Context) CubePEs(sip, cube int) []int {
 	return lists.Count(c.PE(sip, cube, 0), c.Topology().Spec().PEsPerCube())
 }
 
-// Place returns the position of PE number: its SIP, its cube in the SIP, and its index in
-// the cube.
+// Place returns the position of the PE with the given number: its SIP, its cube in the SIP,
+// and its index in the cube.
 func (c *Context) Place(number int) (sip, cube, pe int) {
 	p := c.m.PE(c.peID("Place", "", number))
 	return p.SIP, p.Cube, p.PE
 }
 
-// peID converts the number of a PE to a PEID and panics if there is no such PE. op is the
-// name of the calling function. text precedes the PE in the error.
+// peID converts the number of a PE to a PEID and panics if there is no such PE. The error
+// of the panic begins with op, the name of the calling function, and has text in front of
+// the PE.
 func (c *Context) peID(op, text string, number int) machine.PEID {
 	if number < 0 || number >= c.NumPEs() {
 		panic(misuse(op, "%sPE %d of a system that has 0 to %d", text, number, c.NumPEs()-1))
@@ -32,8 +33,8 @@ func (c *Context) peID(op, text string, number int) machine.PEID {
 }
 
 // peIDs converts the numbers of PEs to PEIDs. It panics if a PE does not exist or occurs
-// twice. op is the name of the calling function. In errors, before precedes the PE and
-// after follows it.
+// twice. The error of the panic begins with op, the name of the calling function. It has
+// the text `before` in front of the PE and the text `after` behind the PE.
 func (c *Context) peIDs(op, before string, numbers []int, after string) []machine.PEID {
 	ids := make([]machine.PEID, len(numbers))
 	seen := map[int]bool{}
@@ -55,8 +56,8 @@ type Engines struct {
 	GEMM, Math        Time
 }
 
-// Engines waits for everything that this rank has requested and returns the busy times of
-// the engines of PE number.
+// Engines waits for everything that this rank has requested. It returns the busy times of
+// the engines of the PE with the given number.
 func (r *Rank) Engines(number int) Engines {
 	id := r.peID("Engines", "", number)
 	if r.Synchronize() != nil {

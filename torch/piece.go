@@ -16,10 +16,11 @@ type Piece struct {
 	Ptr        tl.Ptr // points to the first element
 }
 
-// Pieces divides the box of rows rows and cols columns that starts at (row, col) into
-// pieces, ordered by columns and then by rows. With the pieces, a kernel on PE pe reads
-// parts of a tensor that other PEs hold. A vector counts as one row. A tensor of more axes
-// counts as a matrix whose columns are the last axis: [s, b, h] is s·b rows of h.
+// Pieces divides a box of the tensor into pieces, ordered by columns and then by rows. The
+// box starts at (row, col) and has `rows` rows and `cols` columns. With the pieces, a
+// kernel on PE pe reads parts of a tensor that other PEs hold. A vector counts as one row.
+// A tensor of more axes counts as a matrix whose columns are the last axis: [s, b, h] is
+// s·b rows of h.
 //
 // In a replicated tensor, Pieces takes the copy nearest to pe: on pe itself, else in its
 // cube, else in its SIP, else any. A partial tensor has no pieces and must be reduced
@@ -53,8 +54,9 @@ func (x *Tensor) Pieces(row, col, rows, cols, pe int) []Piece {
 	return joinPieces(list)
 }
 
-// Copies divides a box into pieces as Pieces does, but returns the pieces of all copies of
-// the tensor. A kernel that computes the box writes each of these pieces.
+// Copies divides a box into pieces. In contrast to Pieces, it returns the pieces of all
+// copies of the tensor, not of one copy. A kernel that computes the box writes each of
+// these pieces.
 func (x *Tensor) Copies(row, col, rows, cols int) (list []Piece) {
 	x.forEachPiece("Copies", row, col, rows, cols, func(_ *shard, p Piece) { list = append(list, p) })
 	return joinPieces(list)
@@ -107,9 +109,9 @@ func (c *Context) shard(s *shard) Shard {
 	}
 }
 
-// forEachPiece calls found for each shard that holds a part of the box of rows rows and
-// cols columns that starts at (row, col). The Piece is that part. op is the name of the
-// calling function, for errors.
+// forEachPiece calls the function found for each shard that holds a part of a box. The box
+// starts at (row, col) and has `rows` rows and `cols` columns. The Piece is the part that
+// the shard holds. op is the name of the calling function, for errors.
 func (x *Tensor) forEachPiece(op string, row, col, rows, cols int, found func(*shard, Piece)) {
 	x.checkUsable(op)
 	height, width := x.matrix()

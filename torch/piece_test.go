@@ -66,8 +66,8 @@ func (p boxCase) String() string {
 	return fmt.Sprintf("%d x %d from (%d, %d) of %v on device %d, %s, from PE %d", p.rows, p.cols, p.row, p.col, p.shape, p.device, p.description, p.pe)
 }
 
-// checkCoverage checks that each element of the box is in exactly times pieces of list, and
-// that no element outside the box is in a piece.
+// checkCoverage checks that each element of the box is in exactly `times` pieces of list,
+// and that no element outside the box is in a piece.
 func (p boxCase) checkCoverage(t *rapid.T, list []torch.Piece, times int) {
 	seen := make([]int, p.height*p.width)
 	for _, piece := range list {

@@ -61,9 +61,10 @@ func countText(n int) string {
 	return fmt.Sprint(n)
 }
 
-// members returns the levels of the policy for a system of sips SIPs with cubes cubes of
-// pes PEs each. A level says how a tensor is divided, and among how many members. members
-// panics with an *Error if the policy does not fit the system.
+// members returns the levels of the policy: for SIPs, cubes and PEs, how a tensor is
+// divided and among how many members. The system has `sips` SIPs; each SIP has `cubes`
+// cubes, and each cube has `pes` PEs. members panics with an *Error if the policy does not
+// fit the system.
 func (p DPPolicy) members(sips, cubes, pes int) []level {
 	fit := func(name, unit, owner string, s Split, n, has int) level {
 		refuse(int(s) >= len(splitNames), "DPPolicy", "%v: %s is not a split: use torch.Replicate, ColumnWise, RowWise or Partial", p, name)
@@ -91,8 +92,8 @@ type holding struct {
 }
 
 // layout returns the holdings of a tensor with the given shape, ordered by SIP, cube and
-// PE. The system has sips SIPs with cubes cubes of pes PEs each. layout panics with an
-// *Error if the policy does not fit the system.
+// PE. The system has `sips` SIPs; each SIP has `cubes` cubes, and each cube has `pes` PEs.
+// layout panics with an *Error if the policy does not fit the system.
 func (p DPPolicy) layout(shape Shape, sips, cubes, pes int) []holding {
 	levels := p.members(sips, cubes, pes)
 	held := make([]holding, 0, countPEs(levels))
@@ -158,9 +159,9 @@ func (b box) cut(axis, i, k int) box {
 	return b
 }
 
-// extract copies the elements of the box from whole, the row-major bytes of a tensor with
-// the given shape, to dst. In dst the box is row-major without gaps. An element has elem
-// bytes.
+// extract copies the elements of the box to dst, where they are row-major without gaps. The
+// parameter whole has the row-major bytes of a tensor with the given shape. Each element is
+// `elem` bytes long.
 func (b box) extract(dst, whole []byte, shape Shape, elem int) {
 	n, _, starts := b.runs(shape)
 	n *= elem
@@ -170,8 +171,8 @@ func (b box) extract(dst, whole []byte, shape Shape, elem int) {
 	}
 }
 
-// insert copies the elements of the box from src into whole. It does the reverse of
-// extract.
+// insert does the reverse of extract: it copies src, the row-major elements of the box, to
+// their positions in the bytes of the whole tensor.
 func (b box) insert(whole, src []byte, shape Shape, elem int) {
 	n, _, starts := b.runs(shape)
 	n *= elem
@@ -182,8 +183,9 @@ func (b box) insert(whole, src []byte, shape Shape, elem int) {
 }
 
 // runs divides the box into runs: consecutive elements of a row-major tensor with the given
-// shape. There are count runs of n elements each, as long as possible. starts iterates over
-// the offsets of their first elements in the tensor, in ascending order.
+// shape. Runs are as long as possible: there are `count` runs of `n` elements each. starts
+// iterates over the offsets of the first elements of the runs in the tensor, in ascending
+// order.
 func (b box) runs(shape Shape) (n, count int, starts iter.Seq[int]) {
 	stride := packedStrides(axes(shape))
 	first := 0
@@ -204,9 +206,10 @@ func packedStrides(extent []int) []int {
 	return stride
 }
 
-// runs divides a strided array, whose first element has the offset first, into runs of
-// consecutive elements. There are count runs of n elements each. starts iterates over the
-// offsets of their first elements, in row-major order.
+// runs divides a strided array into runs of consecutive elements. The parameter first is
+// the offset of the first element of the array. There are `count` runs of `n` elements
+// each. starts iterates over the offsets of the first elements of the runs, in row-major
+// order.
 func runs(first int, extent, stride []int) (n, count int, starts iter.Seq[int]) {
 	outer := len(extent) // axes before outer enumerate the runs, and the axes from outer on form one run
 	n = 1

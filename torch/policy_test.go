@@ -192,8 +192,9 @@ func (b box) contiguous(shape Shape) bool {
 	return count <= 1
 }
 
-// elementIndices returns the row-major index of each element of the box, in order. It takes
-// one element after another; runs must yield the same indices.
+// elementIndices returns the row-major index of each element of the box, in order. It
+// computes each index separately, as a reference for the code under test, which divides the
+// box into runs.
 func (b box) elementIndices(shape Shape) []int {
 	at := []int{0}
 	for axis, extent := range axes(shape) {
@@ -268,7 +269,8 @@ func TestPartsTileTheTensor(t *testing.T) {
 }
 
 // TestExtractAndInsert checks for random boxes that extract copies exactly the elements of
-// the box, that insert puts them back, and that contiguous is right.
+// the box, that insert puts them back, and that the method contiguous returns the right
+// result.
 func TestExtractAndInsert(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		shape := drawShape(t)
@@ -344,7 +346,7 @@ func BenchmarkExtract(b *testing.B) {
 
 // counts returns the number of parts of a tensor, including empty parts, the number of
 // copies of each part and addend, and the number of addends of each part. The system has
-// sips SIPs with cubes cubes of pes PEs each.
+// `sips` SIPs; each SIP has `cubes` cubes, and each cube has `pes` PEs.
 func (p DPPolicy) counts(sips, cubes, pes int) (parts, copies, addends int) {
 	last := wholeHolding(nil)
 	for _, l := range p.members(sips, cubes, pes) {

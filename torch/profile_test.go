@@ -24,7 +24,7 @@ func phaseNames(phases []torch.Phase) (names []string) {
 // checkContiguous checks the phases of a profile; began is the time at which the profile
 // started. Each phase must begin at the end of the previous one, and the parts of its
 // breakdown must add up to its time. checkContiguous returns the end of the last phase.
-// what names the case in messages.
+// `what` names the case in messages.
 func checkContiguous(t *testing.T, what string, began torch.Time, phases []torch.Phase) torch.Time {
 	t.Helper()
 	at := began
@@ -318,8 +318,8 @@ func TestProfileOfALateRank(t *testing.T) {
 }
 
 // TestProfileOfALateRankToCoalescedCollectives checks that waiting for a late rank counts
-// as Comm for coalesced collectives, too. They run in one program or, on different PEs, in
-// two programs.
+// as Comm for coalesced collectives, too. The collectives run in one program or, on
+// different PEs, in two programs.
 func TestProfileOfALateRankToCoalescedCollectives(t *testing.T) {
 	for _, second := range []int{0, 1} {
 		_, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {

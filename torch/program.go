@@ -9,8 +9,8 @@ import (
 	"github.com/kernbench/kernbench/internal/trace"
 )
 
-// init sets the variables of package hosted. They give other packages of this module access
-// to parts of this package that are not in the API.
+// init sets the variables of package hosted. These variables give other packages of this
+// module access to parts of this package that are not in the API.
 func init() {
 	hosted.Scheduler = func(c any) *stream.Scheduler { return c.(*Context).s }
 	hosted.Rank = func(r any) *stream.Rank { return r.(*Rank).s }
@@ -44,8 +44,8 @@ func init() {
 	hosted.DropTrace = func(c any) error { return c.(*Context).dropTrace() }
 }
 
-// hosted returns the properties of the tensor that collectives need. op is the name of the
-// calling operation, for errors.
+// hosted returns a description of the tensor for collectives: see hosted.Tensor. op is the
+// name of the calling operation, for errors.
 func (x *Tensor) hosted(op string) *hosted.Tensor {
 	x.checkUsable(op)
 	t := &hosted.Tensor{
@@ -80,9 +80,9 @@ func (c *Context) scratch(op, name string, dtype DType, pes []machine.PEID, elem
 	return x.hosted(op), x.unmap, err
 }
 
-// runProgram enqueues a copy of the program p, as Launch does with a kernel: the program
-// runs when everything that this rank has requested before has ended. It may read and write
-// tensors. p.Starting is ignored.
+// runProgram enqueues a copy of the program p. Like the kernel of Launch, the program runs
+// when everything that this rank has requested before has ended. The list tensors has all
+// tensors that p may read or write. p.Starting is ignored.
 func (r *Rank) runProgram(p *machine.Program, tensors []*Tensor) (*Launched, error) {
 	for _, x := range tensors {
 		x.checkUsable("RunProgram")
@@ -102,8 +102,9 @@ func (r *Rank) runProgram(p *machine.Program, tensors []*Tensor) (*Launched, err
 	return l, nil
 }
 
-// newProgram returns an operation that runs the program p, which may write tensors. When
-// the program has ended, the operation calls the parameter ended, unless that is nil.
+// newProgram returns an operation that runs the program p. The list tensors has all tensors
+// that p may write. When the program has ended, the operation calls the parameter ended,
+// unless that is nil.
 func (r *Rank) newProgram(p *machine.Program, tensors []*Tensor, ended func(*machine.Run)) *stream.Operation {
 	op := r.s.NewOperation("launch "+p.Name, regions(tensors)...)
 	r.setProgram(op, p, nil, nil, ended)
@@ -114,8 +115,9 @@ func (r *Rank) newProgram(p *machine.Program, tensors []*Tensor, ended func(*mac
 }
 
 // setProgram makes the operation op run the program p. members[i] is the rank in the world
-// of target PE i of p; nil means that each target is a rank. prepare is called when the
-// program starts and ended when it has ended; both may be nil.
+// of target PE i of p; nil means that each target is a rank. The function prepare is called
+// when the program starts, and the function ended when the program has ended; both may be
+// nil.
 func (c *Context) setProgram(op *stream.Operation, p *machine.Program, members []int, prepare func() error, ended func(*machine.Run)) {
 	p.Starting = func(*machine.Run) (after []int32, err error) {
 		after = c.s.Starting(op)

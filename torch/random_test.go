@@ -28,7 +28,7 @@ func (b rect) shape() tl.Shape { return tl.Shape{b.rows, b.cols} }
 type step struct {
 	what  stepKind
 	from  rect
-	to    rect // has the size of from
+	to    rect // has the same size as the field from
 	value int
 	wait  bool // wait for the composite
 }

@@ -24,8 +24,8 @@ type Rank struct {
 	profile *Profile // the profile in progress, or nil
 }
 
-// newRank returns a rank for the scheduler's rank s. Its device is the SIP with the number
-// of the rank.
+// newRank returns a *Rank for s, the object of the same rank in the scheduler. Its device
+// is the SIP with the number of the rank.
 func (c *Context) newRank(s *stream.Rank) *Rank {
 	return &Rank{Context: c, s: s, device: s.Number, locals: map[reflect.Type]any{}}
 }
@@ -169,10 +169,10 @@ type HostPanic struct {
 	Stack string
 }
 
-// Recovered returns the error for value, the result of recover. If Must or OK panicked, it
-// is the error that was passed to Must or OK. For any other panic it is a *HostPanic. If
-// there was no panic, it is nil. Recovered must be called in the deferred function that
-// calls recover.
+// Recovered returns the error for value, the result of recover. If Must or OK panicked,
+// this is the error that was passed to Must or OK. For any other panic, the result is a
+// *HostPanic. If there was no panic, the result is nil. Recovered must be called in the
+// deferred function that calls recover.
 func Recovered(value any) error {
 	switch v := value.(type) {
 	case nil:

@@ -31,7 +31,8 @@ func partPointer(l *hostedtest.Lab, x *torch.Tensor, sip int) tl.Ptr {
 	return p
 }
 
-// runToEnd runs the program p, which uses tensors, and waits until it has ended.
+// runToEnd runs the program p and waits until it has ended. The list tensors has the
+// tensors that p uses.
 func runToEnd(l *hostedtest.Lab, p *machine.Program, tensors ...*torch.Tensor) *torch.Launched {
 	l.T.Helper()
 	r, err := l.RunProgram(p, tensors...)
@@ -49,8 +50,8 @@ type waitText string
 
 func (s waitText) String() string { return string(s) }
 
-// operands returns a list of operands for a TaskBegin. They make the task depend on the
-// operations with the given ids.
+// operands returns a list of operands for a TaskBegin. The operands make the task depend on
+// the operations with the given ids.
 func operands(ids []oplog.ID) (list []oplog.Operand) {
 	for _, id := range ids {
 		list = append(list, oplog.Operand{From: id})

@@ -17,7 +17,7 @@ import (
 )
 
 // TestBadKernelsStopWithOneError checks that a kernel with a mistake ends its launch with
-// one error. Its type fits the mistake, and its text says what the kernel did and where.
+// one error. The error has the right type and says what the kernel did and where.
 func TestBadKernelsStopWithOneError(t *testing.T) {
 	var release atomic.Bool // ends the endless loops after the test
 	t.Cleanup(func() { release.Store(true) })

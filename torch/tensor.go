@@ -24,7 +24,7 @@ type Tensor struct {
 	base   memory.VA // address of the first element
 	shards []shard   // the shards in the order of their addresses
 	levels []level   // how each level of the machine divides the storage
-	cuts   string    // tensors with equal cuts have corresponding shards
+	cuts   string    // where the levels cut the tensor: see the function cuts
 	viewOf *Tensor   // the tensor that this one is a view of, or nil
 	region *stream.Region
 }

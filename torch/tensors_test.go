@@ -392,7 +392,8 @@ func TestFreeWhileInUse(t *testing.T) {
 }
 
 // TestFilesThatDoNotFitReturnErrors checks that arrays from files with a wrong shape or
-// dtype cause errors, not panics, because they are not mistakes of the program.
+// dtype cause errors, not panics, because the content of a file is not a mistake of the
+// program.
 func TestFilesThatDoNotFitReturnErrors(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{})
 	x := l.MustZeros(torch.I32, torch.On(0), 6)

@@ -80,8 +80,8 @@ func (x *Tensor) Select(dim, i int) *Tensor {
 	})
 }
 
-// Split divides the tensor along axis dim and returns the parts as views. Each view has the
-// extent size along this axis; the last view may be smaller.
+// Split divides the tensor along axis dim and returns the parts as views. The parameter
+// size is the extent of each view along this axis; the last view may be smaller.
 func (x *Tensor) Split(size, dim int) []*Tensor {
 	x.checkUsable("Split")
 	dim = x.axis("Split", dim)
@@ -133,8 +133,9 @@ func indexText(dim int, text string) string {
 	return "[" + strings.Repeat(":, ", dim) + text + "]"
 }
 
-// view returns a view of x with the given shape. change turns a shard of x into the shard
-// of the view. index is the text that is added to the name of x.
+// view returns a view of x with the given shape. The function change turns a shard of x
+// into the shard of the view. The name of the view is the name of x followed by the text
+// index.
 func (x *Tensor) view(index string, shape Shape, change func(*shard)) *Tensor {
 	y := &Tensor{storage: x.storage, rank: x.rank, label: x.title() + index, shape: shape, dtype: x.dtype, levels: x.levels, viewOf: x}
 	if x.viewOf != nil {
@@ -183,13 +184,15 @@ func (x *Tensor) updateShards() {
 	}
 }
 
-// irregular reports whether the boxes of the tensor differ from the boxes that its levels
-// make of its shape. Most slices are irregular, because their elements stay on the PEs of
-// the original tensor. A tensor that EmptyLike makes from such a slice is irregular, too.
+// irregular reports whether the PEs hold other boxes than a new tensor with the same shape
+// and levels would have. Most slices are irregular, because their elements stay on the PEs
+// of the original tensor. A tensor that EmptyLike makes from such a slice is irregular,
+// too.
 func (x *Tensor) irregular() bool { return x.cuts != cuts(x.levels, x.shape) }
 
-// matchesLevels reports whether the boxes of the tensor equal the boxes that its levels
-// make of its shape.
+// matchesLevels reports whether each shard has the box that a new tensor with the same
+// shape and levels would have on this PE. Empty shards match each other wherever their
+// boxes start.
 func (x *Tensor) matchesLevels() bool {
 	for i := range x.shards {
 		h, members := wholeHolding(x.shape), countPEs(x.levels)
@@ -217,7 +220,7 @@ func (s *shard) strides() []int {
 	return packedStrides(s.box.extent)
 }
 
-// runs divides the shard into runs of consecutive addresses. There are count runs of n
+// runs divides the shard into runs of consecutive addresses. There are `count` runs of `n`
 // elements each. starts iterates over the offsets of the runs, in elements from the start
 // of the shard.
 func (s *shard) runs() (n, count int, starts iter.Seq[int]) {
@@ -263,9 +266,9 @@ func (s *shard) dropAxis(axis int) {
 	}
 }
 
-// reshape changes the shard when the shape of its tensor changes from one shape to another
-// with the same number of elements. It reports whether that is possible: whether the
-// elements of the shard are a box of the new shape.
+// reshape changes the shard when the shape of its tensor changes from the shape `from` to
+// the shape `to`, which has the same number of elements. It reports whether that is
+// possible: whether the elements of the shard are a box of the new shape.
 //
 // The axes are divided into the smallest groups that have the same number of elements in
 // both shapes. A group that is one axis in both shapes is kept. In any other group, the

@@ -29,7 +29,7 @@ type Tensor struct {
 	Base      memory.VA   // the first address of the tensor
 	Name      string      // the name in errors: "weights (tensor 3) [8] f32"
 	Cuts      string      // how the tensor is divided; tensors with equal Cuts have corresponding shards
-	Irregular func() bool // reports whether the shards differ from those that the placement makes of the shape
+	Irregular func() bool // reports whether a new tensor with the same shape and placement would have other shards
 	Of        string      // the name of the tensor that this one is a view of; "" if it is not a view
 	Partial   bool        // whether the tensor, or the tensor that it is a view of, is partial
 }
@@ -67,8 +67,9 @@ var UsePEs func(context any, op string, pes []machine.PEID) error
 var Scratch func(context any, op, name string, dtype tl.DType, pes []machine.PEID, elems []int, written bool) (x *Tensor, free func() error, err error)
 
 // Runs makes the operation op run the program p. members[i] is the rank in the world of
-// target PE i of p; nil means that each target is a rank. prepare is called when the
-// program starts and ended when it has ended; both may be nil.
+// target PE i of p; nil means that each target is a rank. The function prepare is called
+// when the program starts, and the function ended when the program has ended; both may be
+// nil.
 var Runs func(context any, op *stream.Operation, p *machine.Program, members []int, prepare func() error, ended func(*machine.Run))
 
 // RunProgram enqueues the program p in the stream of a rank, as Launch does with a kernel:
@@ -82,7 +83,8 @@ var RunProgram func(rank any, p *machine.Program, tensors any) (wait func() erro
 var Read func(rank, tensor any) ([]byte, error)
 
 // SaveTrace ends the trace of a context, if there is one, and gives the trace file its
-// final name. about describes the program in the file.
+// final name. The parameter about describes the program; its content is written to the
+// file.
 var SaveTrace func(context any, about trace.About) error
 
 // DropTrace discards the trace of a context, if there is one.

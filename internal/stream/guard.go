@@ -67,8 +67,8 @@ type lost struct {
 	rank *Rank // the rank whose code did not return; nil for a kernel
 }
 
-// abandon records that the machine is abandoned because its code did not return, with the
-// error err. It returns err.
+// abandon marks the machine as abandoned because its code did not return in time. err is
+// the error of the run; abandon returns it.
 func (s *Scheduler) abandon(err error) error {
 	s.lost.Store(&lost{err, s.working.Load()})
 	return err

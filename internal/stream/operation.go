@@ -137,8 +137,9 @@ func NewShared(name string, calls *Stream, number int) *Operation {
 	return op
 }
 
-// NewPart returns an operation for one part of the operation whole, such as one of several
-// programs on the machine. whole is nil for a part of several operations.
+// NewPart returns an operation for one part of another operation, such as one of several
+// programs on the machine. The parameter whole is that other operation. It is nil if the
+// part belongs to several operations.
 func NewPart(name string, whole *Operation) *Operation { return &Operation{Name: name, whole: whole} }
 
 // refuse calls r.Refuse, which panics if the rank must not request the operation called
@@ -210,7 +211,7 @@ func (r *Rank) Enqueue(op *Operation) {
 	r.Advance(op)
 }
 
-// Join records that the rank calls op, an operation of several ranks. uses lists the
+// Join records that the rank calls op, an operation of several ranks. The list uses has the
 // regions that the rank reads or writes. If op is a message, part is the index of the part
 // that the message uses in each of these regions, or AllParts.
 func (r *Rank) Join(op *Operation, uses []*Region, part int) {
@@ -240,8 +241,8 @@ func (s *Scheduler) Complete(op *Operation) {
 	s.Wake(op)
 }
 
-// MakeNoOp makes op do nothing when its turn comes, and lets it begin without further
-// calls. op need not be in a stream.
+// MakeNoOp makes op do nothing when its turn comes. op can then begin even if some ranks
+// have not called it. op need not be in a stream.
 func (s *Scheduler) MakeNoOp(op *Operation) {
 	op.partial = false
 	op.Begin = func(sim.Event) error { return nil }
@@ -254,7 +255,7 @@ func (s *Scheduler) MakeNoOp(op *Operation) {
 // Hold makes all later operations of the rank's stream wait for op.
 func (r *Rank) Hold(op *Operation) { op.hold(&r.stream) }
 
-// place appends op to a stream.
+// place appends op to the stream `in`.
 func (s *Scheduler) place(op *Operation, in *Stream) {
 	s.placements++
 	op.places[in] = place{number: s.placements}
@@ -394,9 +395,9 @@ func (s *Scheduler) ReleaseFromBatch(op *Operation) {
 	}
 }
 
-// Carry makes the operation send transfer the data for the operation receive, with which it
-// was matched. send begins when the turn of receive has come, and both end together. Just
-// before receive ends, Carry calls the parameter ended.
+// Carry makes the operation `send` transfer the data of a message whose other end is the
+// operation `receive`. The transfer begins when the turn of both operations has come, and
+// both end together. Just before `receive` ends, Carry calls the parameter ended.
 func (s *Scheduler) Carry(send, receive *Operation, ended func()) {
 	receive.Begin = func(sim.Event) error {
 		receive.left++
@@ -414,8 +415,8 @@ func (s *Scheduler) Carry(send, receive *Operation, ended func()) {
 	s.Advance(receive)
 }
 
-// Match records that send delivers the data of receive. After that, neither operation waits
-// for a call of another rank.
+// Match records that the operations `send` and `receive` are the two ends of one message.
+// After that, neither operation waits for a call of another rank.
 func Match(send, receive *Operation) {
 	receive.carrier, send.carries = send, receive
 	receive.MissingRanks, send.MissingRanks, receive.partial = nil, nil, false
@@ -435,9 +436,9 @@ func (op *Operation) waitForCapacity() {
 	}
 }
 
-// admit takes the first operation of the stream order that waits for space in command
-// queues. If the queues have space for this operation, admit wakes it. All operations of
-// one order are in the same streams, so that the others need no check.
+// admit takes the first operation of the stream `order` that waits for space in command
+// queues. If the queues have space for this operation, admit wakes it. All operations with
+// the same order are in the same streams, so that the other operations need no check.
 func (s *Scheduler) admit(order *Stream) {
 	if len(order.blocked.ops) == 0 || !order.blocked.ops[0].fits() {
 		return
@@ -463,9 +464,9 @@ func (s *Scheduler) Failed(op *Operation, err error) {
 // Whole returns the operation that op is a part of, or op itself if it is no part.
 func (op *Operation) Whole() *Operation { return cmp.Or(op.whole, op) }
 
-// enter looks at the first operation of a stream. If it is a collective, enter records the
-// present time as the time at which the rank of the stream reached the collective, unless a
-// time is already recorded.
+// enter looks at the first operation of the stream `in`. If it is a collective, enter
+// records the present time as the time at which the rank of the stream reached the
+// collective, unless a time is already recorded.
 func (s *Scheduler) enter(in *Stream) {
 	if len(in.ops.ops) == 0 || in.ops.ops[0].entered == nil {
 		return

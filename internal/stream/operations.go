@@ -168,8 +168,8 @@ type use struct {
 	in *Stream
 }
 
-// onIdle prepares for an operation that starts while no other operation is in flight.
-// Everything that follows comes after everything before, so onIdle may clear the op log,
+// onIdle prepares for an operation that starts while no other operation is in flight. All
+// later operations then come after all earlier ones. Therefore onIdle may clear the op log,
 // and forgets which launches used which storages.
 func (s *Scheduler) onIdle() {
 	if s.Values != nil && !s.KeepsLog && len(s.Machine.Log.Ops) > longLog {

@@ -6,9 +6,9 @@ import (
 )
 
 // awaitEarlier reports whether all operations that op waits for have reached the given
-// state. If not, it makes op wait for one of them: the last operation of a sequence that
-// has not reached the state. When that operation reaches the state, the earlier ones
-// usually have reached it, too.
+// state. If not, it makes op wait for one operation that has not reached the state. It
+// chooses the last such operation of a sequence, because the earlier operations of the
+// sequence usually reach the state before it.
 func (s *Scheduler) awaitEarlier(op *Operation, state opState) bool {
 	first := s.blocker(op, state)
 	if first != nil {

@@ -56,8 +56,8 @@ type Fault struct {
 }
 
 // Spawn calls run for each of n ranks. The calls run concurrently on the simulated clock.
-// Spawn waits until all of them have returned and all operations that they requested have
-// ended. It returns the faults of the ranks that failed. If no rank failed, err is the
+// Spawn waits until all calls have returned and all operations that the ranks requested
+// have ended. It returns the faults of the ranks that failed. If no rank failed, err is the
 // error that ended the machine, or nil.
 func (s *Scheduler) Spawn(n int, run func(r *Rank) error) (faults []Fault, err error) {
 	own := s.World // the world of the program itself
@@ -118,7 +118,8 @@ func (r *Rank) work(p *sim.Proc, run func(*Rank) error) {
 	}
 }
 
-// resume records whose code runs from now on: that of rank r, or the machine if r is nil.
+// resume records which code runs from now on: the code of rank r, or only the machine if r
+// is nil.
 func (s *Scheduler) resume(r *Rank) {
 	s.current = r
 	s.working.Store(r)
@@ -192,8 +193,8 @@ func (r *Rank) runnable() bool {
 	return !r.begun || r.waits != nil && (r.waits.state == ended || r.waits.failure != nil)
 }
 
-// withdraw removes from the streams of the ranks all operations whose state is state or an
-// earlier one.
+// withdraw removes from the streams of the ranks all operations that are in the given state
+// or in an earlier one.
 func (s *Scheduler) withdraw(state opState) {
 	for _, r := range s.ranks {
 		for _, op := range slices.Clone(r.stream.ops.ops) {
@@ -207,10 +208,11 @@ func (s *Scheduler) withdraw(state opState) {
 	}
 }
 
-// collectFaults returns the faults of a Spawn. end is the error that ended the machine, or
-// nil. The faults are the errors of ranks that failed or whose kernels failed. If there are
-// none, they are the errors of ranks that returned while other ranks wait for them, or of
-// ranks that wait for each other. If there is no fault at all, err is end.
+// collectFaults returns the faults of a Spawn. The parameter end is the error that ended
+// the machine, or nil. The faults are the errors of ranks that failed or whose kernels
+// failed. If there are none, they are the errors of ranks that returned while other ranks
+// wait for them, or of ranks that wait for each other. If there is no fault at all, err is
+// end.
 func (s *Scheduler) collectFaults(end error) (faults []Fault, err error) {
 	blame := func(r *Rank, err error) { faults = append(faults, Fault{r.Number, err}) }
 	for _, r := range s.ranks {

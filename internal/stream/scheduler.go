@@ -124,7 +124,7 @@ func (s *Scheduler) Err() error {
 }
 
 // Begin checks that r may request the operation called name. It returns an error if the
-// machine has ended or r was stopped. It panics if code other than that of r calls it.
+// machine has ended or r was stopped. It panics if code other than that of r calls Begin.
 func (r *Rank) Begin(name string) error {
 	if l := r.lost.Load(); l != nil {
 		return fmt.Errorf("%s: the machine has ended before: %w", name, l.err)

@@ -17,7 +17,8 @@ type sequence struct {
 	ops   []*Operation
 }
 
-// search returns the number of operations in q whose place number is less than place.
+// search returns the number of operations in q whose place number is less than the given
+// place number.
 func (q *sequence) search(place int) int {
 	switch n := len(q.ops); {
 	case n == 0 || q.ops[0].places[q.order].number >= place:
@@ -51,8 +52,9 @@ func (q *sequence) remove(op *Operation) bool {
 }
 
 // countBefore returns the number of operations of q that come before op. If op has a place
-// in q's stream, place numbers decide. Otherwise, if q holds the collectives of another
-// group, a collective comes before op if it is earlier in a stream that both are in. The
+// in q's stream, place numbers decide. If op has no place there and q's stream is that of a
+// rank, the result is 0. If q's stream orders the collectives of another group, a
+// collective of q comes before op if it is earlier in a stream that contains both. The
 // collectives of a group have the same order in all streams, so the ones before op are at
 // the front of q.
 func (q *sequence) countBefore(op *Operation) int {

@@ -71,9 +71,9 @@ type write struct {
 	handle *Handle // the handle of the last collective, whether waited for or not; nil if none
 }
 
-// pending reports whether a read must take the write into account: the operation has not
-// ended, or it is a collective that the rank has not waited for. A read waits for the
-// former and is refused for the latter.
+// pending reports whether a read must take the write into account. That is so in two cases.
+// If the operation that writes has not ended, the read waits for it. If the operation is a
+// collective that the rank has not waited for, the read is refused.
 func (w *write) pending() bool {
 	return w.op.state != ended || w.handle != nil && !w.handle.Waited
 }

@@ -41,7 +41,8 @@ func newClock(t *testing.T) *clock {
 	return &clock{s, map[string]simtime.Time{}}
 }
 
-// setDuration makes op take ns nanoseconds and record when it begins. It returns op.
+// setDuration makes op last the given number of nanoseconds, and makes the clock record
+// when op begins. It returns op.
 func (c *clock) setDuration(op *Operation, ns simtime.Time) *Operation {
 	op.Begin = func(done sim.Event) error {
 		c.began[op.Name] = c.Now()
@@ -52,16 +53,16 @@ func (c *clock) setDuration(op *Operation, ns simtime.Time) *Operation {
 	return op
 }
 
-// enqueue puts a new operation of ns nanoseconds into the stream of rank r and returns the
-// operation.
+// enqueue creates an operation that lasts the given number of nanoseconds, puts it into the
+// stream of rank r, and returns it.
 func (c *clock) enqueue(r *Rank, name string, ns simtime.Time, regions ...*Region) *Operation {
 	op := c.setDuration(r.NewOperation(name, regions...), ns)
 	r.Enqueue(op)
 	return op
 }
 
-// join records that rank r calls op and uses regions. The call of the last rank lets op
-// begin. join returns a handle for op.
+// join records that rank r calls op and uses the given regions. The call of the last rank
+// lets op begin. join returns a handle for op.
 func (c *clock) join(r *Rank, op *Operation, regions ...*Region) *Handle {
 	op.MissingRanks = slices.DeleteFunc(op.MissingRanks, func(other *Rank) bool { return other == r })
 	r.Join(op, regions, AllParts)

@@ -10,11 +10,11 @@ import (
 	"github.com/kernbench/kernbench/internal/sim"
 )
 
-// blameStuck calls blame for each rank that keeps the requested operations from making
-// progress, with the error of the rank. These are the ranks that returned without a call
-// that other ranks wait for. If there are none, they are the ranks that wait for each
-// other. If there are none of these either and d is not nil, they are the ranks whose
-// kernels take part in the deadlock d.
+// blameStuck calls the function blame for each rank that keeps the requested operations
+// from making progress, with the error of the rank. These are the ranks that returned
+// without a call that other ranks wait for. If there are none, they are the ranks that wait
+// for each other. If there are none of these either and d is not nil, they are the ranks
+// whose kernels take part in the deadlock d.
 func (s *Scheduler) blameStuck(blame func(*Rank, error), d *sim.Deadlock) {
 	found := false
 	each := func(fault func(*Rank) error) {
@@ -59,8 +59,8 @@ func (s *Scheduler) returnedEarly(w *Rank) error {
 	return nil
 }
 
-// reason explains why an operation does not begin. The program of the given rank has
-// another operation (first) before it, and that one has not begun.
+// reason explains why an operation does not begin: in the program of the given rank,
+// another operation (first) comes before it and has not begun.
 type reason struct {
 	first *Operation
 	rank  *Rank

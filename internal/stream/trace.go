@@ -24,9 +24,9 @@ type activity struct {
 // traceBegin records in op that it begins now, and which activity released it.
 func (s *Scheduler) traceBegin(op *Operation) { op.since, op.by = s.Now(), s.Machine.Engine.By }
 
-// traceEnd records which activity ends op now. If op is a program, that is the last
-// activity of the program. If op has a track, it is op itself. Otherwise it is the end of a
-// part of op.
+// traceEnd records which activity ends op now. If op is a program, this is the last
+// activity of the program. If op has a track, this is op itself. If op is neither, this is
+// the activity that ended a part of op.
 func (s *Scheduler) traceEnd(op *Operation) {
 	switch {
 	case op.Run != nil:

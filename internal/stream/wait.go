@@ -34,8 +34,8 @@ func (r *Rank) Await(op *Operation) error {
 	return r.awaitUnless(op, func() bool { return false })
 }
 
-// awaitUnless waits until op has ended or done returns true. The code that makes done
-// return true must also wake the rank or pause the machine.
+// awaitUnless waits until op has ended or the function done returns true. The code that
+// makes done return true must also wake the rank or pause the machine.
 func (r *Rank) awaitUnless(op *Operation, done func() bool) error {
 	for op.state != ended && op.failure == nil && r.err == nil && !done() {
 		if r.proc != nil {

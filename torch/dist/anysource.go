@@ -175,8 +175,8 @@ func (c *world) take(m messageKey) *call {
 }
 
 // joinEnds makes one message of a receive and a send that were enqueued as separate
-// operations. The operation of the send transfers the data. It begins when the turn of the
-// receive has come in the receiver's stream, too. Both operations end together.
+// operations. The operation of the send transfers the data. It begins only when the receive
+// has also reached its turn in the stream of the receiver. Both operations end together.
 func (c *world) joinEnds(receive, send *call) {
 	receive.source = send.source
 	stream.Match(send.op, receive.op)

@@ -67,8 +67,8 @@ type call struct {
 	lanes  []lane
 }
 
-// newCall returns a call of the group g that no rank has made yet. It runs as the operation
-// op.
+// newCall returns a call of the group g that no rank has made yet. The call runs as the
+// operation op.
 func newCall(g *groupState, op *stream.Operation) *call {
 	return &call{group: g, requests: map[int]*request{}, lines: map[int]string{}, op: op}
 }
@@ -192,7 +192,7 @@ func (c *world) prepare(k *call) (guilty []int, err error) {
 }
 
 // bindProgram makes the operation op run the launch that p describes. At the end of the
-// launch, bindProgram calls ended with the statistics.
+// launch, the function ended is called with the statistics.
 func (c *world) bindProgram(op *stream.Operation, p *launchPlan, ended func(Stats)) {
 	op.Algorithm = p.algorithm.Name
 	hosted.Runs(c.Context, op, &p.program, p.members, func() error { return p.allocate(c, op) }, func(run *machine.Run) {
@@ -288,9 +288,9 @@ func (k *call) members(c *world) []member {
 // tensor is divided: see describe.
 var partsText = regexp.MustCompile(` in \d+ parts of \[[\d ]*\]`)
 
-// findDisagreement compares the calls of all ranks. If they differ, it returns an error
-// that lists the different calls. guilty has the ranks whose calls differ from the call of
-// the majority, or all ranks if there is no majority.
+// findDisagreement compares the calls of all ranks. If the calls differ, it returns an
+// error that lists the different calls. guilty has the ranks whose calls differ from the
+// call of the majority, or all ranks if there is no majority.
 func (k *call) findDisagreement() (guilty []int, err error) {
 	groups := map[string][]int{}
 	sliced := false // with views, ranks may divide their tensors differently

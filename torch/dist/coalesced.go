@@ -60,8 +60,8 @@ func ReduceScatterTensorCoalescedAsync(r *torch.Rank, out, in []*torch.Tensor, o
 }
 
 // coalesce combines n calls of the collective c into one; do(i) makes call i. difference is
-// the number of tensors to receive minus the number of tensors to send. If it is not 0,
-// coalesce panics.
+// the number of tensors to receive minus the number of tensors to send. If difference is
+// not 0, coalesce panics.
 func coalesce(r *torch.Rank, c ccl.Collective, n, difference int, do func(i int) error) (*Work, error) {
 	refuse(n == 0 && difference == 0, c.String(), "a list of no tensors: give at least one")
 	refuse(difference != 0, c.String(), "%d tensors to send and %d to receive: give as many", n, n+difference)
@@ -173,8 +173,9 @@ func (c *world) planCoalesced(k *call, members []member) (programs []*launchPlan
 	return programs, nil
 }
 
-// canPrecede reports whether the collective of next can run after the collective of p in
-// the launch of p.
+// canPrecede reports whether the collective of next can run in the launch of p, after the
+// collective of p. Both must use the same algorithm, PEs and queues, and need neither
+// inboxes nor copies.
 func (p *launchPlan) canPrecede(next *launchPlan) bool {
 	return p.algorithm == next.algorithm && p.inboxElems == 0 && next.inboxElems == 0 && p.overwritten == nil && next.overwritten == nil &&
 		p.program.Queues == next.program.Queues && slices.Equal(p.program.Targets, next.program.Targets) && slices.Equal(p.program.Links, next.program.Links)
@@ -192,8 +193,8 @@ func membersOfPiece(members []member, i int) []member {
 	return list
 }
 
-// bindPrograms makes the operation of the call k run the launches in programs. They are
-// sent and started together. Launches with PEs in common run one after another.
+// bindPrograms makes the operation of the call k run the launches in programs. The launches
+// are sent and started together. Launches with PEs in common run one after another.
 func (c *world) bindPrograms(k *call, programs []*launchPlan) {
 	op := k.op
 	if len(programs) == 1 {

@@ -22,8 +22,8 @@ func inOrder(w *Work, err error) error {
 	return err
 }
 
-// AllReduce reduces x over all ranks and stores the result in x of every rank. If x is
-// partial, its addends are reduced as well, and afterwards x is replicated.
+// AllReduce reduces the tensors x of all ranks and stores the result in x on every rank. If
+// x is partial, its addends are reduced as well, and afterwards x is replicated.
 func AllReduce(r *torch.Rank, x *torch.Tensor, op ReduceOp, group ...*Group) error {
 	return inOrder(AllReduceAsync(r, x, op, group...))
 }
@@ -33,8 +33,8 @@ func AllReduceAsync(r *torch.Rank, x *torch.Tensor, op ReduceOp, group ...*Group
 	return stateOf(r).callOnTensor(ccl.AllReduce, x, 0, op, group)
 }
 
-// Reduce reduces x over all ranks and stores the result in x of rank dst of the world. The
-// tensors of the other ranks do not change.
+// Reduce reduces the tensors x of all ranks and stores the result in x on rank dst of the
+// world. The tensors of the other ranks do not change.
 func Reduce(r *torch.Rank, x *torch.Tensor, dst int, op ReduceOp, group ...*Group) error {
 	return inOrder(ReduceAsync(r, x, dst, op, group...))
 }
@@ -63,7 +63,8 @@ func (d *state) callOnTensor(c ccl.Collective, x *torch.Tensor, root int, op Red
 	return w, err
 }
 
-// Broadcast copies x of rank src of the world into x of all other ranks.
+// Broadcast copies the tensor x of rank src of the world into the tensors x of all other
+// ranks.
 func Broadcast(r *torch.Rank, x *torch.Tensor, src int, group ...*Group) error {
 	return inOrder(BroadcastAsync(r, x, src, group...))
 }
@@ -95,8 +96,8 @@ func AllGatherIntoTensorAsync(r *torch.Rank, out, in *torch.Tensor, group ...*Gr
 	return stateOf(r).callOnTensors(ccl.AllGather, out, in, ReduceOp{}, group)
 }
 
-// ReduceScatter reduces list[i] over all ranks and stores the result in out of rank i of
-// the group, for each i.
+// ReduceScatter reduces the tensors list[i] of all ranks, for each i. Rank i of the group
+// receives the reduction of list[i] in its tensor `out`.
 func ReduceScatter(r *torch.Rank, out *torch.Tensor, list []*torch.Tensor, op ReduceOp, group ...*Group) error {
 	return inOrder(ReduceScatterAsync(r, out, list, op, group...))
 }
@@ -106,8 +107,8 @@ func ReduceScatterAsync(r *torch.Rank, out *torch.Tensor, list []*torch.Tensor, 
 	return stateOf(r).callOnLists(ccl.ReduceScatter, []*torch.Tensor{out}, list, -1, op, group)
 }
 
-// ReduceScatterTensor reduces in over all ranks and divides the result into one part for
-// each rank of the group. Part i is stored in out of rank i.
+// ReduceScatterTensor reduces the tensors `in` of all ranks and divides the result into one
+// part for each rank of the group. Rank i receives part i in its tensor `out`.
 func ReduceScatterTensor(r *torch.Rank, out, in *torch.Tensor, op ReduceOp, group ...*Group) error {
 	return inOrder(ReduceScatterTensorAsync(r, out, in, op, group...))
 }
@@ -117,9 +118,9 @@ func ReduceScatterTensorAsync(r *torch.Rank, out, in *torch.Tensor, op ReduceOp,
 	return stateOf(r).callOnTensors(ccl.ReduceScatter, out, in, op, group)
 }
 
-// AllToAll exchanges tensors between all ranks: in[i] is sent to rank i of the group, and
-// out[i] is received from rank i. The tensors may differ in size. in and out may be the
-// same list.
+// AllToAll exchanges tensors between all ranks: the tensor in[i] is sent to rank i of the
+// group, and the tensor out[i] is received from rank i. The tensors may differ in size. The
+// lists `in` and `out` may be the same list.
 func AllToAll(r *torch.Rank, out, in []*torch.Tensor, group ...*Group) error {
 	return inOrder(AllToAllAsync(r, out, in, group...))
 }
@@ -166,10 +167,11 @@ func BarrierAsync(r *torch.Rank, group ...*Group) (*Work, error) {
 	return d.call(g, &request{collective: ccl.Barrier, signature: "barrier"})
 }
 
-// AllToAllSingle does an all-to-all with the parts of one tensor. The first axis of in is
-// divided into parts of inSplits[i] rows, and part i is sent to rank i of the group. The
-// first axis of out is divided into parts of outSplits[i] rows, and part i is received from
-// rank i. Without splits the axis is divided evenly. in and out may be the same tensor.
+// AllToAllSingle does an all-to-all with the parts of one tensor. The first axis of the
+// tensor `in` is divided into parts of inSplits[i] rows, and part i is sent to rank i of
+// the group. The first axis of the tensor `out` is divided into parts of outSplits[i] rows,
+// and part i is received from rank i. Without splits the axis is divided evenly. `in` and
+// `out` may be the same tensor.
 func AllToAllSingle(r *torch.Rank, out, in *torch.Tensor, outSplits, inSplits []int, group ...*Group) error {
 	return inOrder(AllToAllSingleAsync(r, out, in, outSplits, inSplits, group...))
 }
@@ -220,7 +222,8 @@ func (op ReduceOp) String() string {
 }
 
 // check panics if the reduction cannot be applied to x. A partial tensor can only be
-// summed, because its value is the sum of its addends. what names the collective in errors.
+// summed, because its value is the sum of its addends. `what` names the collective in
+// errors.
 func (op ReduceOp) check(what string, x *tensor) {
 	sums := op.kind == ccl.Sum || op.kind == ccl.Avg || op.kind == ccl.PremulSum
 	partial := slices.ContainsFunc(x.info.Shards, func(s shard) bool { return s.Addend > 0 })

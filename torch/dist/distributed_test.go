@@ -248,8 +248,8 @@ var collectives = map[string]func(c *caller) collectiveCall{
 }
 
 // blocksToScatter returns list, the blocks that every rank has for each rank of the group,
-// and reduced, the reductions of these blocks. rows returns the number of rows of the block
-// for a rank.
+// and reduced, the reductions of these blocks. The function rows returns the number of rows
+// of the block for a rank.
 func (tr trial) blocksToScatter(rows func(rank int) int) (list []tensorSet, reduced tensorSet) {
 	for rank := range tr.group {
 		list = append(list, tr.inputs(rank, func(int) int { return rows(rank) }))
@@ -258,8 +258,8 @@ func (tr trial) blocksToScatter(rows func(rank int) int) (list []tensorSet, redu
 	return list, reduced
 }
 
-// threeSizes returns three functions that return the number of rows of a block, for three
-// blocks that may differ in size.
+// threeSizes returns three functions, one for each of three blocks that may differ in size.
+// Each function returns the number of rows of its block, which is the same on all ranks.
 func (tr trial) threeSizes() (list []func(int) int) {
 	for i := range 3 {
 		list = append(list, func(int) int { return tr.rows[i%len(tr.rows)] })
@@ -339,8 +339,8 @@ func algorithms(name string) (list []string) {
 }
 
 // TestEveryCollectiveOnEveryWorld checks the values of every collective with every
-// algorithm, with and without Spawn, on worlds of several sizes. Blocks have several
-// messages, one row, or no rows.
+// algorithm, with and without Spawn, on worlds of several sizes. A block is so large that
+// it needs several messages, or has one row, or has no rows.
 func TestEveryCollectiveOnEveryWorld(t *testing.T) {
 	options := trialOptions(t)
 	for _, name := range names() {
@@ -479,9 +479,9 @@ func TestUnevenBlocks(t *testing.T) {
 	}
 }
 
-// rowsOnPEs divides the rows of n blocks over n PEs as torch.On does, and returns the
-// number of rows on each PE. rows has the number of rows of each block; the list repeats if
-// it has fewer than n entries.
+// rowsOnPEs divides the rows of n blocks over n PEs in the same way as torch.On, and
+// returns the number of rows on each PE. rows has the number of rows of each block; the
+// list repeats if it has fewer than n entries.
 func rowsOnPEs(rows []int, n int) []int {
 	total := 0
 	for i := range n {
@@ -527,8 +527,10 @@ func TestLargeWorlds(t *testing.T) {
 	}
 }
 
-// TestCollectivesInPlace checks collectives in place: the tensor that a rank sends is also
-// the element for this rank in the list that it receives into, or the reverse.
+// TestCollectivesInPlace checks collectives in place. In an all-gather, the tensor that a
+// rank sends is also the entry for this rank in the list that it receives into. In a
+// reduce-scatter, the tensor that a rank receives into is also the entry for this rank in
+// the list that it sends.
 func TestCollectivesInPlace(t *testing.T) {
 	for _, name := range []string{"all_gather", "reduce_scatter"} {
 		t.Run(name, func(t *testing.T) {

@@ -13,8 +13,8 @@ import (
 
 // prepareMessage prepares the message k, whose two ends have been enqueued. The message
 // does not get a launch of its own, because a PE runs one launch at a time: messages that
-// begin at the same instant would then wait for each other. startMessages launches them
-// together.
+// begin at the same instant would then wait for each other. startMessages launches such
+// messages together.
 func (c *world) prepareMessage(k *call, members []member) error {
 	lanes, _, err := makeLanes(members)
 	for i := range lanes {
@@ -54,8 +54,9 @@ func checkSelfMessage(lanes []lane, index int) error {
 	return nil
 }
 
-// startMessages launches the messages that begin at the present instant. Messages share a
-// launch if they have a PE in common, directly or through further messages.
+// startMessages launches the messages that begin at the present instant. Messages with the
+// same settings share a launch if they have a PE in common, directly or through further
+// messages.
 func (c *world) startMessages() {
 	messages := c.outbox
 	c.outbox = nil

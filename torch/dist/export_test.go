@@ -2,6 +2,5 @@ package dist
 
 import "github.com/kernbench/kernbench/torch"
 
-// Last returns the statistics of the last launch of a collective or a message that has
-// ended.
+// Last returns the statistics of the collective or message launch that ended last.
 func Last(c *torch.Context) Stats { return hostOf(c).last }

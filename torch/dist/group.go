@@ -144,9 +144,10 @@ func InitProcessGroup(r *torch.Rank, backend string, opts ...GroupOption) error 
 	return err
 }
 
-// join returns the next group of the calling rank. It makes the group unless another rank
-// has already made it. members has the ranks of the world in the order of the group, and o
-// the options. The group is one of the parent's groups, or of the world's groups if parent
+// join returns the group that the calling rank makes next. All ranks make the same groups
+// in the same order. The first rank to make a group creates its shared state; the other
+// ranks get the same state. members has the ranks of the world in the order of the group,
+// and o the options. The new group is a split of parent, or a group of the world if parent
 // is nil. op is the name of the calling function, for errors.
 func (d *state) join(op string, parent *Group, members []int, o GroupOptions) (*Group, error) {
 	all, made, name := &d.w.groups, &d.groupsMade, "the default group"
@@ -204,9 +205,9 @@ func (c *world) checkSettings(members []int, settings ccl.Settings) error {
 	return cost.CheckSettings(settings, c.Topology(), c.representativePEs(members), queues)
 }
 
-// representativePEs returns one PE for each of ranks. Without Spawn a rank is a PE. Under
-// Spawn it returns the first PE of the rank's SIP, because the tensors of later calls
-// decide which PEs take part.
+// representativePEs returns one PE for each rank in ranks. In a program without Spawn, a
+// rank is a PE. Under Spawn, a rank is a SIP, and the result has the first PE of the SIP,
+// because only the tensors of later calls decide which PEs take part.
 func (c *world) representativePEs(ranks []int) []int {
 	if !c.spawned {
 		return ranks
@@ -294,9 +295,9 @@ func PEs(r *torch.Rank, group ...*Group) []int {
 	return slices.Clone(g.shared.ranks)
 }
 
-// group returns the group in the optional argument group of a call, or the default group.
-// It returns an error if the rank may not start an operation. op is the name of the calling
-// function, for errors.
+// group returns the group that the program has passed as the optional last argument of a
+// call, or the default group. It returns an error if the rank may not start an operation.
+// op is the name of the calling function, for errors.
 func (d *state) group(op string, group []*Group) (*Group, error) {
 	if err := d.s.Begin(op); err != nil {
 		return nil, err
@@ -304,9 +305,9 @@ func (d *state) group(op string, group []*Group) (*Group, error) {
 	return d.mustGroup(op, group), nil
 }
 
-// mustGroup returns the group in the optional argument group of a call, or the default
-// group. It panics if there is no such group. op is the name of the calling function, for
-// errors.
+// mustGroup returns the group that the program has passed as the optional last argument of
+// a call, or the default group. It panics if there is no such group. op is the name of the
+// calling function, for errors.
 func (d *state) mustGroup(op string, group []*Group) *Group {
 	refuse(len(group) > 1, op, "%d groups: give one", len(group))
 	refuse(d.s.Current() == nil, op, "called from a kernel")

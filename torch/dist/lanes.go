@@ -24,11 +24,11 @@ type block struct {
 	elems int
 }
 
-// makeLanes divides the tensors of a collective into lanes. If all tensors are divided in
-// the same way, there is one lane for each shard. Otherwise all tensors must be row-major
-// in memory, and there is one lane for each shard of the tensor that a rank passes whole,
-// not in blocks. Each lane has one PE for each holder. The holders are the members, where a
-// member with a partial tensor counts once for each addend.
+// makeLanes divides the tensors of a collective into lanes and leaves out lanes without
+// elements. If all tensors are divided in the same way, there is one lane for each shard.
+// If not, rowLanes makes the lanes. The second result has the holders: the members, where a
+// member with a partial tensor counts once for each addend. Each lane has one PE for each
+// holder.
 func makeLanes(members []member) (lanes []lane, holders []member, err error) {
 	if holders, err = splitAddends(members); err != nil {
 		return nil, nil, err
@@ -45,8 +45,8 @@ func makeLanes(members []member) (lanes []lane, holders []member, err error) {
 	return used, holders, nil
 }
 
-// add adds a rank on a PE to the lane. Of the given blocks, the rank sends the first ones,
-// sent in number, and receives into the rest.
+// add adds a rank on a PE to the lane. The rank sends the first `sent` of the given blocks
+// and receives into the other blocks.
 func (l *lane) add(at machine.PEID, blocks []block, sent int) {
 	l.pes, l.in, l.out = append(l.pes, at), append(l.in, blocks[:sent:sent]), append(l.out, blocks[sent:])
 }
@@ -61,9 +61,9 @@ func (l lane) empty() bool {
 	return true
 }
 
-// splitAddends returns the members with each member that has a partial tensor replaced by
-// one member for each addend. A collective that reduces over these members also sums the
-// addends.
+// splitAddends returns a new list of members. A member with a partial tensor is replaced by
+// several members, one for each addend. A collective that reduces over the new members also
+// sums the addends.
 func splitAddends(members []member) ([]member, error) {
 	var all []member
 	for _, m := range members {
@@ -147,8 +147,9 @@ func (s span) blockIn(held shard, elems int) (block, bool) {
 
 // rowLanes returns the lanes for tensors that are divided in different ways. All tensors
 // must be row-major in memory. If ranks pass a tensor whole, not in blocks, and all blocks
-// have the size of that tensor, there is one lane for each of its shards. Otherwise, or if
-// slices are divided differently on different ranks, there is one lane.
+// have the size of that tensor, there is one lane for each shard of that tensor. In all
+// other cases there is only one lane. There is also only one lane if slices are divided
+// differently on different ranks.
 func rowLanes(members []member) ([]lane, error) {
 	uniform, sliced := true, false
 	first := -1
@@ -214,8 +215,8 @@ func (m *member) count(s span) int {
 	return s.count
 }
 
-// rowLane returns a lane that exchanges a range of every block: elems elements, beginning
-// with element number from. elems = -1 means all elements. whole[i] has the shards of the
+// rowLane returns a lane that exchanges a range of every block: `elems` elements, beginning
+// with element number `from`. elems = -1 means all elements. whole[i] has the shards of the
 // tensor that member i passes whole, or nil. The lane runs on the PE of shard j of these
 // tensors.
 func rowLane(members []member, whole [][]shard, j, from, elems int) (l lane) {
@@ -262,7 +263,7 @@ func rowMajor(shards []shard, x *tensor) bool {
 }
 
 // contiguous reports whether the elements of the shard are consecutive in a row-major
-// tensor with the extents axes. An empty shard is contiguous.
+// tensor; axes has the extents of the tensor. An empty shard is contiguous.
 func contiguous(s *shard, axes []int) bool {
 	stride, n := 1, 1
 	for axis := len(axes) - 1; axis >= 0 && s.Elems > 0; axis-- {

@@ -46,8 +46,8 @@ func (c *world) plan(k *call, members []member) ([]*launchPlan, error) {
 }
 
 // planOne plans the launch of one collective. algorithm is the name of the algorithm or
-// ccl.Auto. The launch leaves reserved bytes of TCM free on each PE. If queuesOnly is true,
-// ccl.Auto chooses only among algorithms that need no inboxes.
+// ccl.Auto. The launch leaves `reserved` bytes of TCM free on each PE. If queuesOnly is
+// true, ccl.Auto chooses only among algorithms that need no inboxes.
 func (c *world) planOne(k *call, members []member, algorithm string, reserved memory.Bytes, queuesOnly bool) (*launchPlan, error) {
 	r, settings := members[0].request, k.group.options.Settings
 	lanes, holders, err := makeLanes(members)
@@ -144,10 +144,10 @@ func (c *world) newLaunchPlan(a *ccl.Algorithm, does ccl.Collective, settings cc
 	return p
 }
 
-// setTiles decides whether the messages of plan go through queues or inboxes. It sets
-// plan.Tiles to the number of tiles that fit into the rest of TCM, which is what the queues
-// and the producer leave. tcm is the size of TCM. setTiles returns the size of the rest in
-// bytes, which may be negative.
+// setTiles decides whether the messages of plan go through queues or inboxes. It computes
+// the free TCM: tcm, the size of TCM, minus the space for the producer and for queues whose
+// slots are in TCM. It sets plan.Tiles to the number of tiles that fit into the free TCM,
+// but at least 1. It returns the size of the free TCM in bytes, which may be negative.
 func (p *launchPlan) setTiles(plan *ccl.Plan, tcm memory.Bytes) memory.Bytes {
 	queues, ports := p.program.Queues, p.algorithm.Ports(plan)
 	tcm -= p.reserved
@@ -244,8 +244,8 @@ type scratch struct {
 }
 
 // scratch allocates temporary memory for the operation op: elems[i] elements on the PE of
-// rank i of the launch. written says whether the memory needs values. name is the name of
-// the memory in errors.
+// rank i of the launch. The parameter written says whether the memory needs values. name is
+// the name of the memory in errors.
 func (p *launchPlan) scratch(c *world, op *stream.Operation, name string, elems []int, written bool) (*scratch, error) {
 	x, free, err := hosted.Scratch(c.Context, op.Name, name, p.args[0].DType, p.program.Targets, elems, written)
 	return &scratch{x, free}, err
@@ -305,8 +305,8 @@ func firstCounts(list [][]block) (counts []int) {
 const receiveMismatch = "rank %d has room for %d elements of rank %d's, and they are %d"
 
 // checkCounts checks that the block of each rank for each peer has want(rank, peer)
-// elements. If not, it returns an error with the format text. The arguments of the format
-// are the rank, the size of its block, the peer, and the size that want returns.
+// elements. If not, it returns an error; text is the format of the error. The arguments of
+// the format are the rank, the size of its block, the peer, and the size that want returns.
 func checkCounts(list [][]block, members []member, want func(rank, peer int) int, text string) error {
 	for rank, blocks := range list {
 		for peer, b := range blocks {

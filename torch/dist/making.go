@@ -261,8 +261,8 @@ func waitFor(t *tl.PE, pes []int, ranks map[int]int, i int) {
 	t.WaitSignal(signal, tl.GE, len(pes)*(i/2+1))
 }
 
-// interleaved is a machine for the kernel of a collective. Each time before this kernel
-// waits for another PE, interleaved issues one step of the producer.
+// interleaved wraps the machine that the kernel of a collective uses. Each time before this
+// kernel waits for another PE, interleaved issues one step of the producer.
 type interleaved struct {
 	tl.Machine
 	next func() bool

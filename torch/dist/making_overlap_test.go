@@ -10,8 +10,8 @@ import (
 )
 
 // TestMakingOverlaps checks that computing and reducing at the same time takes little more
-// time than computing by itself or reducing by itself. In this case both take about the
-// same time.
+// time than computing by itself or reducing by itself. The sizes are chosen so that
+// computing and reducing take about the same time.
 func TestMakingOverlaps(t *testing.T) {
 	const ranks, pieces, n = 4, 8, 16384
 	measure := func(run func(r *torch.Rank, list []*torch.Tensor, make func(t *tl.PE, pe, piece int) func() bool) error) (total torch.Time) {

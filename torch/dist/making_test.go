@@ -229,7 +229,8 @@ func (m makingTrial) run(o torch.Options, how func(*makingTensors, *torch.Rank) 
 	return values, races, err
 }
 
-// compare runs the trial overlapped and in turn, and checks that both give the same bytes.
+// compare runs the trial with runOverlapped and with runInTurn, and checks that both give
+// the same bytes.
 func (m makingTrial) compare(t *testing.T, o torch.Options) {
 	t.Helper()
 	got, races, err := m.run(o, (*makingTensors).runOverlapped)

@@ -57,7 +57,7 @@ func TestBatchedMessages(t *testing.T) {
 	}
 }
 
-// TestMessagesKeepTheirOrder checks that messages between two ranks with the same tag
+// TestMessagesKeepTheirOrder checks that messages with the same tag between two ranks
 // arrive in the order in which they are sent.
 func TestMessagesKeepTheirOrder(t *testing.T) {
 	l, err := hostedtest.Spawn(t, 2, func(r *torch.Rank) error {

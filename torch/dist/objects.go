@@ -79,9 +79,9 @@ type receivedObject struct {
 	bytes []byte
 }
 
-// runExchange calls exchange with o, frees the temporary tensors of o, and returns the
-// received objects. If exchange panics with a *torch.Failure, runExchange returns its
-// error.
+// runExchange calls the function exchange with o, frees the temporary tensors of o, and
+// returns the received objects. If exchange panics with a *torch.Failure, runExchange
+// returns its error.
 func (o *objects) runExchange(exchange func(*objects) []receivedObject) (list []receivedObject, err error) {
 	defer func() {
 		reason := recover()

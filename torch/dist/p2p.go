@@ -39,9 +39,9 @@ type messageKey struct {
 	first    P2PKind // the kind of the end that was enqueued first
 }
 
-// Send sends x to rank dst of the world. In a program without Spawn, the sender is rank 0,
-// and the receiver in Recv is rank 0; for other ranks, use P2POp. Messages between two
-// ranks with the same tag arrive in the order in which they were sent. A message is in the
+// Send sends x to rank dst of the world. In a program without Spawn, Send sends from rank
+// 0, and Recv receives on rank 0; for other ranks, use P2POp. Messages with the same tag
+// between two ranks arrive in the order in which they were sent. A message is in the
 // streams of both ranks, like a collective. It waits for other messages only if they have a
 // tensor in common.
 func Send(r *torch.Rank, x *torch.Tensor, dst, tag int, group ...*Group) error {
@@ -113,8 +113,8 @@ func (d *state) rankOf(op P2POp) int {
 }
 
 // enqueueMessage enqueues op, one end of a message, and starts the message if the other end
-// has been enqueued. batch says whether op is part of a batch; only there may a rank send
-// to itself.
+// has been enqueued. batch says whether op is part of a batch. A rank may send to itself
+// only in a batch.
 func (d *state) enqueueMessage(op P2POp, group []*Group, batch bool) (*Work, error) {
 	refuse(op.Kind > Recvs, "BatchISendIRecv", "no kind %d of message: use dist.Sends or dist.Recvs", op.Kind)
 	what := [...]string{"Send", "Recv"}[op.Kind]
@@ -155,9 +155,9 @@ func (d *state) enqueueMessage(op P2POp, group []*Group, batch bool) (*Work, err
 }
 
 // callForEnd returns the call that op, one end of a message, belongs to. If the other end
-// has been enqueued and may be matched now, it is the call of that end. Otherwise it is a
-// new call. The parameters from and to are the ranks of the sender and the receiver in the
-// group g.
+// has been enqueued and may be matched now, the result is the call of that other end. If
+// not, the result is a new call. The parameters from and to are the ranks of the sender and
+// the receiver in the group g.
 func (c *world) callForEnd(g *groupState, from, to int, op P2POp) *call {
 	other := messageKey{g, from, to, op.Tag, Sends + Recvs - op.Kind}
 	first := 0

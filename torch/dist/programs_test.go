@@ -35,9 +35,9 @@ const programTensors, tensorElems = 3, 6
 // programGroups lists the ranks of each group. The first group is the world.
 var programGroups = [][]int{{0, 1, 2, 3}, {2, 0}, {3, 1, 2}}
 
-// slicing says where the tensors of a rank are in its memory. at has the first element of
-// each tensor. sliced says that the first two tensors are slices of one larger tensor; they
-// overlap if their starts are closer than their length.
+// slicing says where the tensors of a rank are in its memory. The field at has the index of
+// the first element of each tensor. The field sliced says that the first two tensors are
+// slices of one larger tensor; they overlap if their starts are closer than their length.
 type slicing struct {
 	at     [programTensors]int
 	sliced bool
@@ -61,7 +61,8 @@ func (s slicing) overlap(x, y int) bool {
 	return x == y || x < 2 && y < 2 && s.sliced && max(s.at[x], s.at[y])-min(s.at[x], s.at[y]) < tensorElems
 }
 
-// run interprets the action: it changes s as the action must change the tensors.
+// run interprets the action: it changes the state s in the way in which the action must
+// change the tensors.
 func (a action) run(s *programState) {
 	members := programGroups[a.group]
 	switch x := s.tensor(a.rank, a.x); a.what {
@@ -172,8 +173,8 @@ func (p *programWorker) checkTensor(k int, want []int32) error {
 	return nil
 }
 
-// run does the worker's part of the action a. before is the interpreter's state before the
-// action, and s the state after the action.
+// run does the worker's part of the action a. The parameter before is the interpreter's
+// state before the action, and s is the state after the action.
 func (p *programWorker) run(a action, before, s *programState) (err error) {
 	x, y := p.x[a.x], p.x[a.y]
 	written := a.x
@@ -232,9 +233,9 @@ func (p *programWorker) run(a action, before, s *programState) (err error) {
 	return nil
 }
 
-// TestAnyProgramOfWorkers runs random programs of launches, copies, collectives of several
-// groups and messages. In some programs, tensors are slices of one tensor. It checks that
-// the workers get the same values as the interpreter.
+// TestAnyProgramOfWorkers runs random programs of launches, copies, messages, and
+// collectives of several groups. In some programs, tensors are slices of one tensor. It
+// checks that the workers get the same values as the interpreter.
 func TestAnyProgramOfWorkers(t *testing.T) {
 	options := trialOptions(t)(trial{spawned: true, world: 4})
 	rapid.Check(t, func(t *rapid.T) {

@@ -118,8 +118,8 @@ func checkDisjoint(in, out []*tensor) {
 }
 
 // splitRows divides the first axis of x into one span for each rank of the group g; splits
-// has the number of rows of each span. Without splits the rows are divided evenly. what is
-// "send" or "receive", for errors.
+// has the number of rows of each span. Without splits the rows are divided evenly. `what`
+// is "send" or "receive", for errors.
 func (d *state) splitRows(g *Group, what string, x *tensor, splits []int) (list []span) {
 	n := len(g.shared.ranks)
 	total := d.localElems(g, x)

@@ -87,7 +87,7 @@ func TestEveryTripleOfSplits(t *testing.T) {
 }
 
 // TestSIPsOfAPolicy checks which SIPs a policy uses. If SIP is Replicate and NumSIPs is 0,
-// it uses only the device of the rank.
+// the policy uses only the device of the rank.
 func TestSIPsOfAPolicy(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{Topology: hostedtest.System(t, "ring6", "system.sips.count=3")})
 	l.SetDevice(2)
@@ -133,9 +133,9 @@ func TestSIPsOfAPolicy(t *testing.T) {
 	}
 }
 
-// newOverRanks returns a matrix that is divided by columns over the ranks, as p says. Each
-// rank has rows rows of cols columns. value returns the element of a rank at a row and a
-// column.
+// newOverRanks returns a matrix that the policy p divides by columns over the ranks. Each
+// rank has `rows` rows and `cols` columns. The function value returns the element of a rank
+// at a row and a column.
 func newOverRanks(l *hostedtest.Lab, p torch.DPPolicy, rows, cols int, value func(rank, row, col int) int) *torch.Tensor {
 	l.T.Helper()
 	ranks := len(l.Layout(torch.Shape{1}, p))
@@ -149,7 +149,7 @@ func newOverRanks(l *hostedtest.Lab, p torch.DPPolicy, rows, cols int, value fun
 }
 
 // checkOverRanks checks the elements of each rank in x, a matrix from newOverRanks. want
-// returns the expected element. what names the case in messages.
+// returns the expected element. `what` names the case in messages.
 func checkOverRanks(l *hostedtest.Lab, what string, x *torch.Tensor, want func(rank, row, col int) int) {
 	l.T.Helper()
 	a := torch.Must(x.Numpy())

@@ -142,8 +142,8 @@ func (tr trial) value(rank, addend, block, i int) float64 {
 // rank has no such tensor.
 type tensorSet [][]float64
 
-// inputs returns the input values of one block on all ranks. rows returns the number of
-// rows of the block on a rank.
+// inputs returns the input values of one block on all ranks. The function rows returns the
+// number of rows of the block on a rank.
 func (tr trial) inputs(block int, rows func(rank int) int) tensorSet {
 	s := make(tensorSet, len(tr.group))
 	for rank := range s {
@@ -174,7 +174,8 @@ func (s tensorSet) blank() tensorSet {
 }
 
 // onlyRoot returns a tensorSet in which the root has its values of s. Under Spawn, the
-// other ranks have no tensor. Without Spawn, they have their values of the set others.
+// other ranks have no tensor. Without Spawn, each other rank has its values of the
+// tensorSet others.
 func (tr trial) onlyRoot(s, others tensorSet) tensorSet {
 	r := make(tensorSet, len(s))
 	if !tr.spawned {
@@ -315,8 +316,8 @@ func (c *caller) tensor(s tensorSet) (*torch.Tensor, error) {
 const surroundingValue = 77
 
 // slice returns a tensor with the given data that is a slice of rows of a larger tensor. m
-// has the number of rows before and after the slice. on is the placement of the larger
-// tensor.
+// has the number of rows before and after the slice. The parameter on is the placement of
+// the larger tensor.
 func (c *caller) slice(m mixedLayout, data []float64, shape torch.Shape, on torch.Placement) (*torch.Tensor, error) {
 	n := shape[0]
 	whole := slices.Clone(shape)
@@ -330,8 +331,9 @@ func (c *caller) slice(m mixedLayout, data []float64, shape torch.Shape, on torc
 	return x, x.CopyFrom(c.exactValues(data))
 }
 
-// exactValues returns data as a slice whose numbers convert exactly to the dtype of the
-// trial: integers for an integer dtype, where they wrap around.
+// exactValues returns data in a form that the API converts exactly to the dtype of the
+// trial. For an integer dtype that is a slice of integers, because integers wrap around
+// while floats are clamped.
 func (tr trial) exactValues(data []float64) any {
 	if tr.dtype.IsFloat() {
 		return data

@@ -74,7 +74,7 @@ func TestViewsThatOverlapInOneCall(t *testing.T) {
 }
 
 // TestAllToAllOfViewsThatOverlap checks an all-to-all that sends blocks from memory that it
-// also receives into. It must first copy these blocks.
+// also receives into. The all-to-all must first copy these blocks.
 func TestAllToAllOfViewsThatOverlap(t *testing.T) {
 	for shift := range 7 {
 		l, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
@@ -93,9 +93,10 @@ func TestAllToAllOfViewsThatOverlap(t *testing.T) {
 	}
 }
 
-// TestOverlapsBetweenLanes checks that a rank must not send itself a slice of a tensor on
-// several PEs and receive into an overlapping slice that begins on another PE. One PE would
-// overwrite data before another PE has sent it.
+// TestOverlapsBetweenLanes checks a message of a rank to itself, and an all-to-all of one
+// rank, on slices of a tensor on several PEs. If the slice to send and the slice to receive
+// into overlap but are not the same, the call must be refused: one PE would overwrite data
+// before another PE has sent it.
 func TestOverlapsBetweenLanes(t *testing.T) {
 	const n = 20
 	for _, c := range []struct {

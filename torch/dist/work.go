@@ -85,9 +85,9 @@ func (w *Work) IsCompleted() bool {
 	return h.Waited
 }
 
-// Stats returns the statistics of the collective. The rank must have waited for it. For a
-// message, these are the statistics of the launch that carried the message and the other
-// messages that began at the same instant.
+// Stats returns the statistics of the collective. The rank must have waited for the
+// collective. For a message, these are the statistics of the launch that carried the
+// message and the other messages that began at the same instant.
 func (w *Work) Stats() Stats {
 	w.checkExists("Stats")
 	w.checkWaited("Stats")

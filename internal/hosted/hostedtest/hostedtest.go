@@ -19,7 +19,7 @@ import (
 // Second returns err, the second result of a call whose first result is not needed.
 func Second[T any](_ T, err error) error { return err }
 
-// Says checks that err has exactly the text want. what names the case in messages.
+// Says checks that err has exactly the text want. `what` names the case in messages.
 func Says(t *testing.T, what string, err error, want string) {
 	t.Helper()
 	if err == nil || err.Error() != want {
@@ -83,7 +83,7 @@ func (l *Lab) MustLaunch(name string, kernel any, args ...any) *torch.Launched {
 	return r
 }
 
-// Holds checks that the elements of x are want. what names the case in messages.
+// Holds checks that the elements of x are want. `what` names the case in messages.
 func (l *Lab) Holds(what string, x *torch.Tensor, want []int) {
 	l.T.Helper()
 	a, err := x.Numpy()
@@ -111,8 +111,8 @@ func Misuse(f func()) (err *torch.Error) {
 // Nothing is a kernel that does nothing.
 func Nothing(*tl.PE, tl.Ptr) {}
 
-// System loads the topology called name, changes it by settings such as
-// "system.sips.count=2", and returns it compiled.
+// System loads the topology called name, changes it by the settings in sets, such as
+// "system.sips.count=2", and returns the compiled topology.
 func System(t testing.TB, name string, sets ...string) *topology.Graph {
 	t.Helper()
 	spec, err := topology.Load(t.Context(), name, sets...)
@@ -161,23 +161,23 @@ func Blames(t *testing.T, err error, ranks []int, texts ...string) {
 	}
 }
 
-// Far returns the options of a system of sips SIPs with a latency of 10 µs between host and
-// devices.
+// Far returns the options of a system with the given number of SIPs and a latency of 10 µs
+// between host and devices.
 func Far(t *testing.T, sips int) torch.Options {
 	t.Helper()
 	return torch.Options{Topology: System(t, "ring6", fmt.Sprintf("system.sips.count=%d", sips), "host.pcie.latency=10us")}
 }
 
-// Options returns the options of a small system: sips SIPs with two cubes each and four PEs
-// per cube.
+// Options returns the options of a small system with the given number of SIPs. Each SIP has
+// two cubes of four PEs.
 func Options(t testing.TB, sips int) torch.Options {
 	t.Helper()
 	return torch.Options{Topology: System(t, "ring6", fmt.Sprintf("system.sips.count=%d", sips),
 		"sip.cube_mesh.w=2", "sip.cube_mesh.h=1", "cube.pe_layout.pe_per_corner=1"), Threads: 1}
 }
 
-// PEs returns a Lab whose default process group has the first world PEs of a small system
-// as its ranks.
+// PEs returns a Lab on a small system. The ranks of its default process group are the first
+// PEs of the system; `world` is their number.
 func PEs(t *testing.T, world int, opts ...dist.GroupOption) *Lab {
 	t.Helper()
 	l := New(t, Options(t, 3))
