@@ -14,7 +14,7 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// runGemm runs the bench with few sizes.
+// runGemm runs the bench milestone-1h-gemm with the smallest set of sizes.
 func runGemm(t *testing.T, o bench.Options) *bench.Result {
 	t.Helper()
 	o.Params = map[string]string{"sizes": "few"}

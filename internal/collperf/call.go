@@ -78,9 +78,9 @@ func (a *participant) takePart(s ccl.Settings, o *outcome) error {
 	return dist.DestroyProcessGroup(a.rank)
 }
 
-// call allocates the tensors and starts the collective. It returns the collective's works
-// to wait for, and the tensors that will hold the results. A result tensor has one block,
-// or all blocks, of each rank of the participant.
+// call allocates the tensors and starts the collective. It returns the works of the
+// collective, for which the caller must wait, and the tensors that will hold the results. A
+// result tensor has one block, or all blocks, of each rank of the participant.
 func (a *participant) call() (works []*dist.Work, out []*torch.Tensor) {
 	in, blocks := blocks(a.collective, a.ranks)
 	op := reduceOps[a.reduction]

@@ -55,7 +55,7 @@ func (o *Options) launch(ctx context.Context, job string, t *tally) error {
 	return nil
 }
 
-// realRow returns the row with index row, computed from the results of all ranks. An
+// realRow returns the row with the index `row`, computed from the results of all ranks. An
 // iteration takes as long as its slowest rank.
 func (o *Options) realRow(p *problem, algorithm string, all [][]rankResult, row int) Row {
 	var total simtime.Time
