@@ -163,7 +163,7 @@ func (b *B) runPart(run func(on *B) error) error {
 	return err
 }
 
-// misuse returns the error for a bench that calls the function op wrongly.
+// misuse returns the error for a bench that calls the function named `op` wrongly.
 func misuse(op, format string, args ...any) error {
 	return &torch.Error{Op: op, Err: fmt.Errorf(format, args...)}
 }

@@ -81,8 +81,8 @@ func (b Bench) Execute(ctx context.Context, o Options) (*Result, error) {
 	return r, err
 }
 
-// reportRenamed returns a context that reports old spellings of names. It reports them to
-// the function that ctx already has, and otherwise to Warn.
+// reportRenamed returns a context that reports old spellings of names by calling Warn. It
+// returns ctx unchanged if Warn is nil, or if ctx already has a function for these reports.
 func (o Options) reportRenamed(ctx context.Context) context.Context {
 	if o.Warn == nil || config.ReportsRenamed(ctx) {
 		return ctx
@@ -90,8 +90,8 @@ func (o Options) reportRenamed(ctx context.Context) context.Context {
 	return config.WithRenamed(ctx, func(old, name string) { o.Warn(old + " is now called " + name) })
 }
 
-// CostOf returns the Cost of a run. It returns 1 if the bench has no Cost or a parameter is
-// wrong.
+// CostOf returns the value of b.Cost for a run with options o. It returns 1 if the bench
+// has no Cost or a parameter is wrong.
 func (b Bench) CostOf(o Options) float64 {
 	params, err := b.params(context.Background(), o.Params, o.CCL)
 	if b.Cost == nil || err != nil {

@@ -59,6 +59,8 @@ func TestOwnPanicKeepsItsStack(t *testing.T) {
 	}
 }
 
+// TestInterrupted checks that a run with a canceled context returns the error of the
+// context.
 func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

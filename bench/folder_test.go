@@ -19,6 +19,8 @@ var writer = Bench{Name: "writer", Folder: "own/results", Run: func(b *B) error 
 	return os.WriteFile(file, []byte("a"), 0o666)
 }}
 
+// TestFolder checks that a bench writes its files to Options.Folder, or to its own Folder
+// if the option is empty.
 func TestFolder(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, tt := range []struct {

@@ -8,9 +8,9 @@ import (
 	"github.com/kernbench/kernbench/internal/config"
 )
 
-// TestFormerParams checks that a parameter is found by its former name and that the former
-// name is reported. If a bench has another parameter of the former name, the name selects
-// this other parameter.
+// TestFormerParams checks that a parameter can be given by its former name, and that the
+// former name is reported. If the bench has another parameter whose current name is the
+// former name, the name selects that parameter.
 func TestFormerParams(t *testing.T) {
 	nothing := func(*B) error { return nil }
 	current := Bench{Name: "current", Run: nothing, Params: []Param{{Name: "dtype"}, {Name: "algo", Names: (*ccl.Config).Names}, {Name: "elems"}}}

@@ -59,6 +59,8 @@ func TestCostOf(t *testing.T) {
 	}
 }
 
+// TestRegisterParams checks that Register panics if a parameter has an invalid name or
+// default, has no usage, or is declared twice.
 func TestRegisterParams(t *testing.T) {
 	isolateRegistry(t)
 	Register(echo)

@@ -19,6 +19,8 @@ func isolateRegistry(t *testing.T) {
 
 func doNothing(*B) error { return nil }
 
+// TestRegister checks that registered benches are sorted by name, and that Register panics
+// for an incomplete bench or an invalid name.
 func TestRegister(t *testing.T) {
 	isolateRegistry(t)
 	Register(Bench{Name: "milestone-1h-ccl", Summary: "s", Run: doNothing})

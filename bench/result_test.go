@@ -183,6 +183,7 @@ func TestJSON(t *testing.T) {
 	}
 }
 
+// TestText checks the text that WriteText writes for a result.
 func TestText(t *testing.T) {
 	r := execute(t, sample, Options{})
 	r.Config.Topology = topology.Origin{Source: "preset default", Hash: "0123"}
@@ -215,6 +216,8 @@ values ok: 4 elements compared in 1 check
 	}
 }
 
+// TestVerdict checks the last line of the text for right, wrong and missing values, and the
+// sentences of Wrong.
 func TestVerdict(t *testing.T) {
 	right, bad := torch.Check{Name: "x", Elems: 8}, torch.Check{Name: "y", Elems: 1, Wrong: "element 0 is 1, want 2"}
 	holds, fails := torch.Check{Name: "no time below the bound"}, torch.Check{Name: "times rise", Wrong: "8 take 2ns, less than 4"}
@@ -242,6 +245,8 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
+// TestLog checks that a run writes an op log with the version and the bench, and that
+// ReadsOf counts the reads of the host in it.
 func TestLog(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "sample.oplog")
 	execute(t, sample, Options{Log: file})

@@ -54,7 +54,8 @@ func newAttentionCase(b *bench.B) attentionCase {
 	return c
 }
 
-// countParam returns the value of a parameter that is a whole number from 1 to most.
+// countParam returns the value of the parameter with the given name, which must be a whole
+// number from 1 to `most`.
 func countParam(b *bench.B, name string, most int) (int, error) {
 	n, err := strconv.Atoi(b.Param(name))
 	if err != nil || n < 1 || n > most {
@@ -77,8 +78,8 @@ func (c attentionCase) inputs(r *torch.Rank, queries, keys int) (q, k, v []float
 	return normalNumbers(queries*c.heads.Query*c.heads.Dim, 1, 1), normalNumbers(keys*wide, 1, 2), normalNumbers(keys*wide, 1, 3)
 }
 
-// tensors creates the tensors of Q, K and V with the values q, k and v. Q has the placement
-// on. The rows of K and V are divided over the holders of the mesh.
+// tensors creates the tensors of Q, K and V with the values q, k and v. `on` is the
+// placement of Q. The rows of K and V are divided over the holders of the mesh.
 func (c attentionCase) tensors(r *torch.Rank, queries, keys int, q, k, v []float32, on torch.Placement) (list [3]*torch.Tensor) {
 	lanes := len(c.mesh.Lanes)
 	for i, x := range [][]float32{q, k, v} {

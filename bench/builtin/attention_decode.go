@@ -43,6 +43,9 @@ type decodeRow struct {
 	attentionTimes
 }
 
+// runAttentionDecode measures attention of the last tokens of a context in two launches
+// (local and merge) and in one launch (both). It adds a row for each of the three launches
+// and checks the results of merge and both.
 func runAttentionDecode(b *bench.B) error {
 	context := torch.Must(countParam(b, "context", 1<<20))
 	tokens, err := countParam(b, "tokens", context)
@@ -80,8 +83,9 @@ func runAttentionDecode(b *bench.B) error {
 	return nil
 }
 
-// stackLanes splits the columns of a matrix into one block per lane and stacks the blocks,
-// the first lane on top. The roots of a mesh hold results in this layout.
+// stackLanes splits the columns of a matrix into one block for each lane. It stacks the
+// blocks, with the block of the first lane on top. The roots of a mesh store results in
+// this layout.
 func stackLanes(m *dense.Matrix, lanes int) *dense.Matrix {
 	wide := m.Cols / lanes
 	out := &dense.Matrix{Rows: lanes * m.Rows, Cols: wide}

@@ -42,6 +42,8 @@ type prefillRow struct {
 	attentionTimes
 }
 
+// runAttentionPrefill measures attention of all tokens with each order of passing and
+// computing. It adds a row and a check for each order.
 func runAttentionPrefill(b *bench.B) error {
 	tokens := torch.Must(countParam(b, "tokens", 1<<17))
 	c, r := newAttentionCase(b), b.Rank

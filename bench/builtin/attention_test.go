@@ -10,7 +10,8 @@ import (
 )
 
 // TestAttentionOver runs attention with several numbers of heads and both kinds of holders,
-// on tokens that do not divide evenly, and checks values and races.
+// and checks values and races. The numbers of tokens are not multiples of the number of
+// holders.
 func TestAttentionOver(t *testing.T) {
 	for _, over := range []string{"pe", "cube"} {
 		for _, scale := range []string{"4", "8"} {
@@ -53,6 +54,7 @@ func TestAttentionRows(t *testing.T) {
 	}
 }
 
+// TestAttentionParams checks that a wrong number of tokens is a ParamError.
 func TestAttentionParams(t *testing.T) {
 	for name, params := range map[string]map[string]string{
 		"attention_prefill": {"tokens": "0"},

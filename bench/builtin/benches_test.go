@@ -28,6 +28,8 @@ func compilePreset(t *testing.T, preset string) *topology.Graph {
 	return g
 }
 
+// execute runs the bench with the given name. A bench that writes files writes them to a
+// temporary folder, unless the options name a folder.
 func execute(t *testing.T, name string, o bench.Options) *bench.Result {
 	t.Helper()
 	b, ok := bench.Find(name)
@@ -55,6 +57,8 @@ var quickParams = map[string]map[string]string{
 	"milestone-1h-ccl": {"max-elems": "128"}, "milestone-1h-gemm": {"sizes": "few"}, "transformer_block": {"tp": "2", "tokens": "8"},
 }
 
+// TestRegistered checks that exactly the benches in names are registered, and that each has
+// a Doc.
 func TestRegistered(t *testing.T) {
 	var got []string
 	for _, b := range bench.All() {

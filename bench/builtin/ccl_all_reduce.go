@@ -56,6 +56,8 @@ var exactTypes = map[string]struct {
 	"f16": {torch.F16, 1 << 11}, "bf16": {torch.BF16, 1 << 8}, "f32": {torch.F32, 1 << 24}, "i32": {torch.I32, 1<<31 - 1},
 }
 
+// runAllReduce runs an all-reduce for each entry of ccl.yaml, or only for the entry that
+// the parameter algo names.
 func runAllReduce(b *bench.B) error {
 	config := b.CCL()
 	names := config.Names()

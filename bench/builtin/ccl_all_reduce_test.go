@@ -61,6 +61,7 @@ func TestAllReduceDTypes(t *testing.T) {
 	}
 }
 
+// TestExactAddends checks the addends of various numbers of ranks and limits.
 func TestExactAddends(t *testing.T) {
 	for _, tt := range []struct {
 		ranks, limit int

@@ -50,6 +50,9 @@ type centerRootRow struct {
 	Bound      torch.Time          `json:"bound_ns" table:"ns,bound"`
 }
 
+// runCenterRoot measures the all-reduce on a 3×2 torus, for each row of the published
+// reference that the parameter elems selects. It adds a row with the measured and the
+// published latency.
 func runCenterRoot(b *bench.B) error {
 	published := torch.Must(compare.GetReference("torus6_buffer_kind"))
 	g := torch.Must(arrange(b.Topology(), torus3x2))
@@ -86,6 +89,7 @@ var torus3x2 = arrangement{topology.Torus2D, 3, 2}
 // String returns a text such as "torus_2d of 3×2 SIPs".
 func (a arrangement) String() string { return fmt.Sprintf("%s of %s SIPs", a.shape, a.size()) }
 
+// size returns a text such as "3×2" for a grid, or the number of SIPs for other shapes.
 func (a arrangement) size() string {
 	if a.shape.Grid() {
 		return fmt.Sprintf("%d×%d", a.w, a.h)

@@ -61,6 +61,8 @@ type collRow struct {
 	collperf.Measured
 }
 
+// runColl measures one collective on the machine of the bench. It adds a row, and a check
+// if values are computed.
 func runColl(b *bench.B) error {
 	o := torch.Must(collOptions(b.Param, b.Topology(), b.CCL()))
 	o.NoCheck = !b.HasData()

@@ -85,7 +85,7 @@ func batch(rank, step, ranks int) []float32 {
 // target returns element i of the mean of all ranks' data in a step.
 func target(i, step int) int { return i%17 + 4*step }
 
-// trained returns the expected weights after all steps of the training.
+// trained returns the weights that are expected after all steps of the training.
 func trained() []float32 {
 	w := make([]float32, weights)
 	for i := range w {

@@ -9,7 +9,8 @@
 // A call that must not fail is wrapped in torch.Must or torch.OK. If it fails, these
 // functions panic, and the runner turns the panic into the error of the bench.
 //
-// The package imports bench, torch, tl, ccl and topology, as any other bench does. The
-// milestones (milestone_*.go) run experiments and write figures and pages. They also import
-// the internal packages for this purpose: compare, draw, page and table.
+// The package imports bench, torch, tl, ccl, topology and other public packages, as any
+// other bench does. Some benches also import internal packages: collperf measures
+// collectives, dense computes references, and compare has published numbers. The milestones
+// (milestone_*.go) run experiments and write figures and pages, for which they import draw.
 package builtin

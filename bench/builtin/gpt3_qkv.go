@@ -60,6 +60,8 @@ func costGPT3QKV(params map[string]string, _ *topology.Graph) (cost float64) {
 	return cost
 }
 
+// runGPT3QKV runs the QKV projection of GPT-3 on each number of ranks that the parameter tp
+// lists. For each number it adds a row with the times of rank 0, and a check for each rank.
 func runGPT3QKV(b *bench.B) error {
 	tokens := torch.Must(countParam(b, "tokens", 1<<17))
 	ranks := torch.Must(countsParam(b, "tp", 1<<10))

@@ -63,6 +63,7 @@ type compositeRow struct {
 	Utilization *float64    `json:"gemm_utilization" table:",higher,GEMM utilization"`
 }
 
+// runMatmulComposite runs the product with each variant of loaded and streamed operands.
 func runMatmulComposite(on *bench.B) error {
 	for _, v := range operandVariants {
 		runVariant(on, v)
@@ -70,8 +71,8 @@ func runMatmulComposite(on *bench.B) error {
 	return nil
 }
 
-// runVariant runs the product with the operands loaded or streamed as v says. It adds a row
-// and a check to the result.
+// runVariant runs the product with variant v, which says which operands are loaded and
+// which are streamed. It adds a row and a check to the result.
 func runVariant(on *bench.B, v operands) {
 	const m, k, n = 32, 3072, 32
 	x, y := values(m*k, 7), values(k*n, 11)

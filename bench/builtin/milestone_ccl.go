@@ -213,6 +213,8 @@ func (s cclResults) timeless() bool {
 	return slices.ContainsFunc(s, func(p cclResult) bool { return min(p.Latency, p.Bound) <= 0 })
 }
 
+// metrics returns the number of points, and the smallest and largest ratio of a latency to
+// its lower bound.
 func (s cclResults) metrics() cclMetrics {
 	m := cclMetrics{Points: len(s)}
 	if s.timeless() {

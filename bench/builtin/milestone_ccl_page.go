@@ -33,6 +33,8 @@ type pageFigure struct{ figure draw.Figure }
 
 func (d pageFigure) Encode(name string) ([]byte, error) { return draw.Encode(name, d.figure) }
 
+// latencySection adds the section about the latency sweep: text, a table, a figure of all
+// systems and a figure of each system.
 func latencySection(p *bench.Page, systems [][]cclResult, t *table.Table) {
 	p.Section("Latency by size and topology", latencyText(systems))
 	p.Table("summary.csv", summaryTable(t))
@@ -46,6 +48,7 @@ func latencySection(p *bench.Page, systems [][]cclResult, t *table.Table) {
 	}
 }
 
+// systemSection adds a section with a table and a figure of the measured systems.
 func (m *cclMilestone) systemSection(p *bench.Page) {
 	t := &table.Table{Columns: []table.Column{{Name: "sweep"}, {Name: "system"}, {Name: "cubes of a SIP"}, {Name: "hash"}}}
 	for _, at := range allSystems {
@@ -60,6 +63,8 @@ func (m *cclMilestone) systemSection(p *bench.Page) {
 	torch.OK(p.Figure("topology", "The systems of the latency sweep. That of the queue slots is the torus with 3 columns and 2 rows.", pageFigure{m.systemsFigure()}))
 }
 
+// fsimSection adds a section that shows the measured latencies together with the time of
+// FSIM, an external result.
 func fsimSection(p *bench.Page, systems [][]cclResult) {
 	fsim := torch.Must(compare.GetReference("fsim"))
 	us := fsim.Number(0, "latency_us")

@@ -14,7 +14,7 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// runGemm runs the bench with few sizes.
+// runGemm runs the bench milestone-1h-gemm with the smallest set of sizes.
 func runGemm(t *testing.T, o bench.Options) *bench.Result {
 	t.Helper()
 	o.Params = map[string]string{"sizes": "few"}
@@ -248,7 +248,8 @@ func TestMatmul(t *testing.T) {
 	}
 }
 
-// BenchmarkMatmul measures the reference of 256×1024×256.
+// BenchmarkMatmul measures the time of matmul, which computes the expected results, for a
+// product of 256×1024 by 1024×256.
 func BenchmarkMatmul(b *testing.B) {
 	x, y := values(256*1024, 7), values(1024*256, 11)
 	for b.Loop() {

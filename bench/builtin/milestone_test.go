@@ -19,7 +19,9 @@ var update = flag.Bool("update", false, "rewrite the figures of docs/use/milesto
 
 func TestMain(m *testing.M) { os.Exit(rapidtest.Main(m)) }
 
-// checkDocFigures compares figures in docs/img with the figures that a milestone has drawn.
+// checkDocFigures checks that the figures that a milestone has written to the folder dir
+// equal those in docs/img. There, prefix precedes the names of the files. With the flag
+// -update, it first copies the figures to docs/img.
 func checkDocFigures(t *testing.T, dir, prefix string, names ...string) {
 	t.Helper()
 	for _, name := range names {

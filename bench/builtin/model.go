@@ -37,8 +37,10 @@ type activations struct {
 	x              []float32
 }
 
+// base returns the activations of a model that embeds them.
 func (a *activations) base() *activations { return a }
 
+// reportEnd adds no rows. A model that has rows to add at the end has its own reportEnd.
 func (a *activations) reportEnd(*bench.B, variant, torch.Time) {}
 
 // newActivations returns the input of a model with the sizes that the parameters choose.
@@ -184,6 +186,7 @@ type breakdown struct {
 	OverlappedComm   torch.Time `json:"overlapped_comm_ns" table:"ns,result,overlapped communication"`
 }
 
+// newBreakdown converts a breakdown of a time to the columns of a row.
 func newBreakdown(b torch.Breakdown) breakdown {
 	return breakdown{b.Total(), b.Compute, b.Memory, b.Comm, b.Idle, b.OverlappedMemory, b.OverlappedComm}
 }

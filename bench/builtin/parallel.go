@@ -33,8 +33,8 @@ func withDefault(p bench.Param, value string) bench.Param {
 	return p
 }
 
-// countsParam returns the value of a parameter that is a list of different whole numbers
-// from 1 to most.
+// countsParam returns the value of the parameter with the given name, which must be a list
+// of different whole numbers from 1 to `most`.
 func countsParam(b *bench.B, name string, most int) (list []int, err error) {
 	for _, text := range strings.Split(b.Param(name), ",") {
 		n, err := strconv.Atoi(text)
@@ -94,8 +94,8 @@ func groupOptions(b *bench.B) ([]dist.GroupOption, error) {
 	return []dist.GroupOption{dist.Algorithm(name)}, nil
 }
 
-// sequenceModes returns the modes to run, as the parameter sequence-parallel says: false
-// for without, true for with sequence parallelism.
+// sequenceModes returns the modes that the parameter sequence-parallel selects. In the
+// list, true stands for a run with sequence parallelism and false for a run without.
 func sequenceModes(b *bench.B) []bool {
 	return map[string][]bool{"off": {false}, "on": {true}, "both": {false, true}}[b.Param("sequence-parallel")]
 }

@@ -26,7 +26,7 @@ into the receiver's HBM, a Notify, and the receiver's Load.`,
 	})
 }
 
-// pingPongQueue sends a tile from rank 0 to rank 1 and back through queues, rounds times.
+// pingPongQueue sends a tile from rank 0 to rank 1 and back through queues, `rounds` times.
 // At the end both ranks store the tile.
 func pingPongQueue(t *tl.PE, x tl.Ptr, n, rounds int) {
 	tile, port := tl.Tile{}, tl.West
@@ -43,8 +43,8 @@ func pingPongQueue(t *tl.PE, x tl.Ptr, n, rounds int) {
 	t.Store(x, tile)
 }
 
-// pingPongPut does the same as pingPongQueue, but writes the tile directly into the memory
-// of the receiver.
+// pingPongPut sends a tile from rank 0 to rank 1 and back, `rounds` times. Unlike
+// pingPongQueue, it writes the tile directly into the memory of the receiver.
 func pingPongPut(t *tl.PE, x tl.Ptr, n, rounds int) {
 	tile, peer := tl.Tile{}, 1-t.Rank()
 	if t.Rank() == 0 {
@@ -71,6 +71,8 @@ type pe2peRow struct {
 	Put   torch.Time `json:"put_ns" table:"ns,lower"`
 }
 
+// runPE2PE measures the latency between PE 0 and each peer for several sizes, through
+// queues in each memory and with direct writes. It adds a row for each peer and size.
 func runPE2PE(b *bench.B) error {
 	peers := findPeers(b.Rank)
 	if len(peers) == 0 {
@@ -135,8 +137,9 @@ func findPeers(r *torch.Rank) (peers []farPeer) {
 	return peers
 }
 
-// latency returns half of the time of a round trip between PE 0 and PE to. It runs the
-// kernel with one and with two round trips, and takes the difference.
+// latency returns half of the time of a round trip between PE 0 and the PE with the number
+// `to`. It runs the kernel with one and with two round trips, and uses the difference of
+// the times.
 func latency(r *torch.Rank, kernel any, kind topology.BufferKind, to, bytes int) torch.Time {
 	var took [2]torch.Time
 	n := bytes / torch.F16.Size()

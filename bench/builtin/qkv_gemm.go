@@ -37,6 +37,7 @@ type qkvMetrics struct {
 	GEMM    torch.Time `json:"gemm_ns" table:"ns,lower,GEMM"`
 }
 
+// runQKV runs the kernel named project on the PEs of one cube and checks Q, K and V.
 func runQKV(b *bench.B) error {
 	const tokens, in, out = 128, 256, 128
 	pes := b.CubePEs(0, 0)

@@ -29,7 +29,7 @@ func matmul(a, b []float32, m, k, n int) []float32 {
 const blockRows = 64
 
 // addProducts multiplies each row of b by the corresponding element of x, and adds the
-// products to a row of the result. It adds four rows of b at a time.
+// products to row, a row of the result. It processes four rows of b at a time.
 func addProducts(row, x, b []float32) {
 	n := len(row)
 	for ; len(x) >= 4; x, b = x[4:], b[4*n:] {

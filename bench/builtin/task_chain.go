@@ -44,6 +44,8 @@ type chainRow struct {
 	Formula *torch.Time `json:"formula_ns" table:"ns,bound"`
 }
 
+// runTaskChain runs a chain of tasks under each runtime that the parameters choose. Each
+// task adds 1 to the same tile.
 func runTaskChain(b *bench.B) error {
 	n, elems := taskSizes(b, 100_000)
 	return runUnderEach(b, "A chain of tasks", func(r task.Runtime) *task.Result {

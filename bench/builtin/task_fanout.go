@@ -42,6 +42,8 @@ func addRows(t *tl.PE, y, sum tl.Ptr, rows, n int) {
 	t.Store(sum, total)
 }
 
+// runTaskFanOut runs one task, then many independent tasks, then one task that adds their
+// results. It does so under each runtime that the parameters choose.
 func runTaskFanOut(b *bench.B) error {
 	n, elems := taskSizes(b, 10_000)
 	want := make([]int32, elems) // at most 705,345,000, with the largest count and tile

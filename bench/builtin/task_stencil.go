@@ -35,6 +35,8 @@ func sumOfThree(t *tl.PE, x, y tl.Ptr, n int) {
 	t.Store(y, left.Add(middle).Add(right))
 }
 
+// runTaskStencil runs the steps of the stencil, with a task for each tile in each step,
+// under each runtime that the parameters choose.
 func runTaskStencil(b *bench.B) error {
 	tiles, elems := taskSizes(b, 10_000)
 	all := tiles*elems + 2 // with a 0 at either end
@@ -84,7 +86,8 @@ func runTaskStencil(b *bench.B) error {
 	}, taskRow)
 }
 
-// stencil applies the stencil to x in plain Go and returns the result. It overwrites x.
+// stencil applies the stencil to x stencilSteps times, in plain Go, and returns the result.
+// It overwrites x.
 func stencil(x []int32) []int32 {
 	y := make([]int32, len(x)) // zero at both ends, like x
 	for range stencilSteps {

@@ -33,8 +33,8 @@ type taskMetrics struct {
 	Cores int `json:"compute_cores" table:",setting"`
 }
 
-// taskSizes returns the values of the parameters count and tile: the number of tasks, at
-// most most, and the number of elements of a tile.
+// taskSizes returns the values of the parameters count and tile: the number of tasks, which
+// may be at most `most`, and the number of elements of a tile.
 func taskSizes(b *bench.B, most int) (tasks, elems int) {
 	return torch.Must(countParam(b, "count", most)), torch.Must(countParam(b, "tile", 1<<16))
 }

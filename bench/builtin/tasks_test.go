@@ -13,7 +13,7 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// column returns the values of the result's column with a name.
+// column returns the values in the column of the result that has the given name.
 func column(t *testing.T, r *bench.Result, name string) (values []torch.Time) {
 	t.Helper()
 	for _, row := range rowsOf(r) {
@@ -100,6 +100,8 @@ func TestTaskBenches(t *testing.T) {
 	}
 }
 
+// TestTaskBenchParams checks the pictures of runs that the parameters ask for, and the
+// error messages for invalid parameters.
 func TestTaskBenchParams(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "chart.svg")
 	r := execute(t, "task_fanout", bench.Options{Params: map[string]string{"runtime": "aicpu_build_graph", "count": "3", "gantt-svg": file}})

@@ -54,16 +54,20 @@ type mlp struct {
 	w1, b1, w2, b2 []float32
 }
 
+// runTPMLP runs the MLP with the sizes and in the variants that the parameters choose.
 func runTPMLP(b *bench.B) error {
 	hidden := torch.Must(countParam(b, "hidden", maxSize))
 	ffn := torch.Must(countParam(b, "ffn", maxSize))
 	return runModel(b, &mlp{activations: newActivations(b, hidden), ffn: ffn})
 }
 
+// shardedSize returns the size that is divided over the ranks, and its name.
 func (m *mlp) shardedSize() (int, string) { return m.ffn, "features of the MLP" }
 
+// products returns the number of multiplications in a forward pass.
 func (m *mlp) products() float64 { return 2 * float64(m.tokens) * float64(m.hidden) * float64(m.ffn) }
 
+// elements returns the number of elements of weights, input and intermediate results.
 func (m *mlp) elements() float64 {
 	return 2*float64(m.hidden)*float64(m.ffn) + float64(m.tokens)*float64(2*m.hidden+m.ffn)
 }
@@ -84,6 +88,8 @@ func (m *mlp) reference(ranks int) *dense.Matrix {
 	return dense.Add(dense.MatMul(h, matrix(m.ffn, m.hidden, m.w2), ranks, m.dtype), matrix(1, m.hidden, m.b2), m.dtype)
 }
 
+// layers builds the two linear layers of rank r and returns the forward pass: the first
+// layer, GELU, the second layer.
 func (m *mlp) layers(r *torch.Rank, w variant) func(x *torch.Tensor) *torch.Tensor {
 	o := tp.Options{DType: m.dtype, Bias: true, SequenceParallel: w.sequence, Weight: &m.placement}
 	fc1 := torch.Must(tp.NewColumnParallelLinear(r, "fc1", m.hidden, m.ffn, o))
@@ -98,6 +104,7 @@ func (m *mlp) layers(r *torch.Rank, w variant) func(x *torch.Tensor) *torch.Tens
 	}
 }
 
+// report adds a row with the times of all phases.
 func (m *mlp) report(b *bench.B, r *torch.Rank, w variant, phases []torch.Phase) {
 	t := sumPhases(phases)
 	b.Row(mlpRow{w.columns(), algorithm(phases), gemmTime(r, 0), share(t.Comm, t.Total()), newBreakdown(t)})

@@ -90,13 +90,17 @@ type blockLayer struct {
 	in, out int
 }
 
+// runTransformerBlock runs the block with the shape and in the variants that the parameters
+// choose.
 func runTransformerBlock(b *bench.B) error {
 	shape := blockShapes[b.Param("shape")]
 	return runModel(b, &block{activations: newActivations(b, shape.features), blockShape: shape})
 }
 
+// shardedSize returns the size that is divided over the ranks, and its name.
 func (b *block) shardedSize() (int, string) { return b.heads.KV, "KV heads" }
 
+// products returns the number of multiplications in a forward pass.
 func (b *block) products() (n float64) {
 	for _, l := range b.linearLayers() {
 		n += float64(b.tokens) * float64(l.in) * float64(l.out)
@@ -104,6 +108,7 @@ func (b *block) products() (n float64) {
 	return n
 }
 
+// elements returns the number of elements of weights, input and intermediate results.
 func (b *block) elements() (n float64) {
 	for _, l := range b.linearLayers() {
 		n += float64(l.in)*float64(l.out) + float64(b.tokens)*float64(l.in+l.out)
@@ -226,6 +231,7 @@ func (b *block) headsPerRank(ranks int) attention.Heads {
 	return attention.Heads{Query: b.heads.Query / ranks, KV: b.heads.KV / ranks, Dim: b.heads.Dim}
 }
 
+// free frees the given tensors on the machine.
 func free(list ...*torch.Tensor) {
 	for _, x := range list {
 		torch.OK(x.Free())

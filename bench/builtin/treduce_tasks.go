@@ -25,7 +25,8 @@ has the largest graph.`,
 	})
 }
 
-// makeBlock computes a block of n elements on a rank and notifies rank 0.
+// makeBlock computes a block of n elements on a rank. Ranks other than 0 then notify rank
+// 0. `block` is the index of the block.
 func makeBlock(t *tl.PE, x tl.Ptr, n, block int) {
 	t.Store(x, t.Arange(n, tl.I32).Add(100*t.Rank()+block))
 	if t.Rank() > 0 {
@@ -33,7 +34,8 @@ func makeBlock(t *tl.PE, x tl.Ptr, n, block int) {
 	}
 }
 
-// addBlocks runs on rank 0 and computes the sum of one block over all ranks.
+// addBlocks runs on rank 0. It waits until all other ranks have computed the block with the
+// index `block`, and stores the sum of this block over all ranks.
 func addBlocks(t *tl.PE, x, sum tl.Ptr, n, block int) {
 	total := t.Load(x, tl.Shape{n}, tl.I32)
 	t.WaitSignal(block, tl.EQ, t.NumRanks()-1)
@@ -43,6 +45,8 @@ func addBlocks(t *tl.PE, x, sum tl.Ptr, n, block int) {
 	t.Store(sum, total)
 }
 
+// runTReduceTasks runs the reduction under each runtime that the parameters choose: all
+// ranks compute blocks, and rank 0 adds them.
 func runTReduceTasks(b *bench.B) error {
 	blocks, elems := taskSizes(b, 10_000)
 	var homes []int

@@ -78,9 +78,9 @@ func (a *participant) takePart(s ccl.Settings, o *outcome) error {
 	return dist.DestroyProcessGroup(a.rank)
 }
 
-// call allocates the tensors and starts the collective. It returns the collective's works
-// to wait for, and the tensors that will hold the results. A result tensor has one block,
-// or all blocks, of each rank of the participant.
+// call allocates the tensors and starts the collective. It returns the works of the
+// collective, for which the caller must wait, and the tensors that will hold the results. A
+// result tensor has one block, or all blocks, of each rank of the participant.
 func (a *participant) call() (works []*dist.Work, out []*torch.Tensor) {
 	in, blocks := blocks(a.collective, a.ranks)
 	op := reduceOps[a.reduction]
@@ -131,7 +131,7 @@ func (a *participant) call() (works []*dist.Work, out []*torch.Tensor) {
 	return works, []*torch.Tensor{y}
 }
 
-// single returns a list with the work w. It panics if err is not nil.
+// single returns a list that contains only the work w. It panics if err is not nil.
 func single(w *dist.Work, err error) []*dist.Work { return []*dist.Work{torch.Must(w, err)} }
 
 // list returns the tensors of the root in a gather or scatter, one for each rank. Tensor j
@@ -147,9 +147,9 @@ func (a *participant) list(first func(j int) int) []*torch.Tensor {
 // zeros selects a tensor that is filled with zeros, instead of a block of the input.
 const zeros = -1
 
-// tensor returns a tensor that holds the given number of blocks for each rank of the
-// participant. These are the blocks of the rank's input from block first on. They are zeros
-// if first is the constant zeros, or if there are no values.
+// tensor returns a tensor that holds `blocks` blocks for each rank of the participant.
+// These are the blocks of the rank's input from block `first` on. They are zeros if `first`
+// is the constant zeros, or if there are no values.
 func (a *participant) tensor(blocks, first int) *torch.Tensor {
 	shape := torch.Shape{len(a.mine) * blocks * a.count}
 	x := torch.Must(a.rank.Zeros(a.dtype, shape, a.on...))

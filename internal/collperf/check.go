@@ -35,9 +35,9 @@ func (p *problem) numCompared() (n int) {
 	return n
 }
 
-// countWrongAt returns the number of wrong elements in out, the output of a rank. Where
-// rounding permits several results, an element is also wrong if its bits differ from those
-// in same, the output of another rank.
+// countWrongAt returns the number of wrong elements in `out`, the output of the given rank.
+// Where rounding permits several results, an element is also wrong if its bits differ from
+// those in `same`, the output of another rank.
 func (p *problem) countWrongAt(rank int, out, same []byte) (n int) {
 	_, blocks := blocks(p.collective, p.ranks)
 	size := p.count * p.dtype.Size()
@@ -49,9 +49,9 @@ func (p *problem) countWrongAt(rank int, out, same []byte) (n int) {
 	return n
 }
 
-// countDifferent returns the number of wrong elements in got, a block of a rank's output.
+// countDifferent returns the number of wrong elements in `got`, a block of a rank's output.
 // Where want has exact bits, an element must have these bits. Otherwise it must be within
-// the tolerance of want and have the same bits as in same, the block of another rank.
+// the tolerance of want and have the same bits as in `same`, the block of another rank.
 func (p *problem) countDifferent(got, same []byte, want *reference) (n int) {
 	size := p.dtype.Size()
 	for at := 0; at < p.count; {
@@ -84,7 +84,8 @@ type reference struct {
 }
 
 // span returns the range of stored elements that corresponds to the n elements from index
-// at on. The range is shorter than n if the elements start to repeat before.
+// `at` on. The range has fewer than n elements if the stored elements end before; the next
+// elements are then at the start of the stored elements.
 func (r *reference) span(d tl.DType, at, n int) (from, to int) {
 	period := len(r.values) // elements before they repeat
 	if r.bits != nil {

@@ -6,10 +6,11 @@
 // [Options] describe a measurement, [Run] runs it, and [MeasureOn] measures one row on a
 // machine of the caller. A rank is a PE, in a program that controls all PEs, or a SIP under
 // Spawn. Tensors of a SIP are on its first PE, or have an addend on each of its cubes.
-// All cases use the public API of package torch. Values are either whole numbers, whose
-// reduction is exact in any order and is compared bit for bit, or random real numbers,
-// which are compared with a reference in float64 within the bound of its rounding errors.
-// Both are computed here in plain Go, independently of the simulator's arithmetic.
+// All cases use the public API of package torch. Values are either whole numbers or random
+// real numbers. The reduction of the whole numbers is exact in any order, so results are
+// compared bit for bit. Results of real numbers may differ from a reference in float64 by
+// at most the bound of the rounding errors. The expected results are computed here in plain
+// Go, independently of the simulator's arithmetic.
 //
 // A measurement on simulated machines is an experiment: each algorithm at each size is a
 // point of package experiment, with its own machine. Points run at the same time, and their

@@ -24,9 +24,9 @@ func (o *Options) CPUs() []int {
 	return list[:o.NRanks]
 }
 
-// launch runs a job on real ranks that measures all rows, and adds the rows to t. The
-// launcher collects the results. The ranks do not use the collectives for this purpose,
-// because the collectives may be wrong.
+// launch runs the job with the given name on real ranks. The job measures all rows, and
+// launch adds the rows to t. The launcher collects the results of the ranks. The ranks do
+// not use the collectives for this purpose, because the collectives may be wrong.
 func (o *Options) launch(ctx context.Context, job string, t *tally) error {
 	arg, err := json.Marshal(o)
 	if err != nil {
@@ -55,7 +55,7 @@ func (o *Options) launch(ctx context.Context, job string, t *tally) error {
 	return nil
 }
 
-// realRow returns the row with index row, computed from the results of all ranks. An
+// realRow returns the row with the index `row`, computed from the results of all ranks. An
 // iteration takes as long as its slowest rank.
 func (o *Options) realRow(p *problem, algorithm string, all [][]rankResult, row int) Row {
 	var total simtime.Time
@@ -108,7 +108,7 @@ func (a *participant) partial() (x, host *torch.Tensor) {
 	return x, host
 }
 
-// copy writes the elements of the second tensor to the first tensor. Each PE copies its own
+// copy writes the elements of the tensor `from` to the tensor `to`. Each PE copies its own
 // part.
 func (a *participant) copy(to, from *torch.Tensor) {
 	const step = 1 << 13 // elements at a time

@@ -278,6 +278,8 @@ func (o *Options) pes(ranks int) []int {
 	return lists.Make(ranks*addends, func(i int) int { return i/addends*each + i%addends*s.PEsPerCube() })
 }
 
+// reductions returns the reductions to measure. It returns only sum if the options name
+// none or the collective does not reduce.
 func (o *Options) reductions() []ccl.Reduction {
 	if len(o.Reductions) == 0 || !o.Collective.Reduces() {
 		return []ccl.Reduction{ccl.Sum}
@@ -285,6 +287,7 @@ func (o *Options) reductions() []ccl.Reduction {
 	return o.Reductions
 }
 
+// dtypes returns the dtypes to measure: f16 if the options name none, and u8 for a barrier.
 func (o *Options) dtypes() []tl.DType {
 	switch {
 	case o.Collective == ccl.Barrier:

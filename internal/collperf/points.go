@@ -116,8 +116,8 @@ func (s *simulation) add(index int, k storedRow) {
 	s.flush((index + 1) / len(s.algorithms))
 }
 
-// flush adds the rows of all problems before until to the tally, and frees the values of
-// these problems.
+// flush adds the rows of all problems whose index is below `until` to the tally, and frees
+// the values of these problems.
 func (s *simulation) flush(until int) {
 	for n := len(s.algorithms); s.next < until; s.next++ {
 		var latest []Row

@@ -255,6 +255,7 @@ func (p *Printer) Page() (about page.Page, t *table.Table, err error) {
 	return about, t, nil
 }
 
+// writeJSON writes the measurement as one JSON object.
 func (p *Printer) writeJSON() error {
 	m := Output{
 		Collective: p.Collective.String(), Ranks: p.ranks, RanksPer: string(p.RanksPer), Partial: p.Partial, Rows: append([]Row{}, p.rows...),

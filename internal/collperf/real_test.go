@@ -40,7 +40,7 @@ func init() {
 	}))
 }
 
-// brokenJob returns a job in which rank 1 calls the function how after each collective.
+// brokenJob returns a job in which rank 1 calls the function `how` after each collective.
 func brokenJob(how func(g *coll.Group, d numeric.DType, dst []byte)) launch.Job {
 	return func(ctx context.Context, c *comm.Comm, arg []byte) ([]byte, error) {
 		return measureRank(ctx, c, arg, func(g *coll.Group, k coll.Kind, d numeric.DType, op coll.Op, root int, dst, src []byte) error {
@@ -263,6 +263,7 @@ func TestRealFails(t *testing.T) {
 	}
 }
 
+// TestValidateReal checks the errors for options that real ranks do not support.
 func TestValidateReal(t *testing.T) {
 	hosttest.SetMemory(t, 2000)
 	for _, tt := range []struct {

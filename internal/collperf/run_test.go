@@ -16,8 +16,8 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// system returns the compiled topology of a name. sets holds settings KEY=VALUE that change
-// it.
+// system returns the compiled topology with the given name. sets holds settings KEY=VALUE
+// that change the topology.
 func system(t testing.TB, name string, sets ...string) *topology.Graph {
 	t.Helper()
 	spec, err := topology.Load(t.Context(), name, sets...)
@@ -31,6 +31,8 @@ func system(t testing.TB, name string, sets ...string) *topology.Graph {
 	return g
 }
 
+// measure runs the measurement and returns its rows. An error of the measurement ends the
+// test.
 func measure(t testing.TB, o Options) []Row {
 	t.Helper()
 	rows, _, err := Run(t.Context(), o, nil)
@@ -200,6 +202,8 @@ func TestThreads(t *testing.T) {
 	}
 }
 
+// TestSummary checks that Run calls onRow with each row, and that the summary has the
+// average bus bandwidth.
 func TestSummary(t *testing.T) {
 	var seen []Row
 	o := Options{Topology: system(t, "alpha_beta"), Min: 8, Max: 64, StepFactor: 8}
@@ -216,6 +220,7 @@ func TestSummary(t *testing.T) {
 	}
 }
 
+// TestValidate checks the errors for options of simulated ranks that are wrong.
 func TestValidate(t *testing.T) {
 	g := system(t, "default")
 	rooted, err := ccl.Load(t.Context(), "default", "defaults.root_cube=16")

@@ -2,6 +2,7 @@ package collperf
 
 import "testing"
 
+// TestByteSize checks that sizes are parsed and formatted, and that other texts are errors.
 func TestByteSize(t *testing.T) {
 	for _, tt := range []struct {
 		text string

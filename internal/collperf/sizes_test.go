@@ -9,6 +9,7 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
+// TestSizes checks the sizes between Min and Max for various steps, and their number.
 func TestSizes(t *testing.T) {
 	for _, tt := range []struct {
 		o    Options
@@ -65,6 +66,7 @@ func TestRound(t *testing.T) {
 	}
 }
 
+// TestBusFactor checks the factor of each collective over 4 ranks.
 func TestBusFactor(t *testing.T) {
 	want := map[ccl.Collective]float64{
 		ccl.AllReduce: 1.5, ccl.AllGather: 0.75, ccl.ReduceScatter: 0.75, ccl.AllToAll: 0.75,

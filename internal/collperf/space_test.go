@@ -55,8 +55,9 @@ func (p point) messages() int {
 	return n * chunks(p.count)
 }
 
-// check measures the point on the system pes or sips, depending on the kind of ranks. It
-// checks that the row has no wrong value and is not faster than its bound.
+// check measures the point on one of the two systems: `pes` if ranks are PEs, `sips` if
+// ranks are SIPs. It checks that the row has no wrong value and is not faster than its
+// bound.
 func (p point) check(t *testing.T, pes, sips *topology.Graph) {
 	t.Helper()
 	in, out := blocks(p.collective, p.world)
@@ -75,6 +76,8 @@ func (p point) check(t *testing.T, pes, sips *topology.Graph) {
 	}
 }
 
+// meaningful reports whether the point can be measured: sendrecv needs two ranks, and the
+// system has only 16 SIPs.
 func (p point) meaningful() bool {
 	return !(p.collective == ccl.SendRecv && p.world == 1) && !(p.per == PerSIP && p.world > 16)
 }

@@ -31,8 +31,9 @@ var operations = map[ccl.Reduction]numeric.Op{
 	ccl.BAnd: numeric.BitAnd, ccl.BOr: numeric.BitOr, ccl.BXor: numeric.BitXor,
 }
 
-// combineInAnyOrder reduces the inputs of all ranks: it combines two random inputs into one
-// until a single one is left. Each result is rounded to the dtype.
+// combineInAnyOrder reduces the inputs of all ranks. It replaces two random inputs by their
+// combination until one input is left. For an average, it then divides by the number of
+// ranks. Each result is rounded to the dtype.
 func combineInAnyOrder(t *rapid.T, p *problem) []byte {
 	var rows [][]byte
 	for _, row := range p.inputs {
@@ -54,7 +55,7 @@ func combineInAnyOrder(t *rapid.T, p *problem) []byte {
 	return rows[0]
 }
 
-// drawProblem draws an all-reduce with a reduction that the dtype supports.
+// drawProblem generates a random all-reduce whose reduction the dtype supports.
 func drawProblem(t *rapid.T, v Values, dtypes []tl.DType, maxRanks int) *problem {
 	s := series{dtype: rapid.SampledFrom(dtypes).Draw(t, "dtype")}
 	var served []ccl.Reduction

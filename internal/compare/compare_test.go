@@ -40,6 +40,7 @@ func read(t testing.TB, lines string) *table.Table {
 	return got
 }
 
+// TestThresholds checks which texts Set accepts, and the threshold of each column.
 func TestThresholds(t *testing.T) {
 	for _, text := range []string{"", "%", "2", "-1%", "two%", "=2%", "a=", "a=2", "NaN%", "Inf%", "0x"} {
 		if err := new(Thresholds).Set(text); err == nil || !strings.HasPrefix(err.Error(), fmt.Sprintf("threshold %q: write a share such as 2%% or 0", text)) {
@@ -124,6 +125,8 @@ func TestJudge(t *testing.T) {
 	}
 }
 
+// TestCompare compares two tables. It checks the verdict on each value, and the rows and
+// columns that only one table has.
 func TestCompare(t *testing.T) {
 	a := read(t, "system n/s t_ns/l wrong/c version/o\nring 8 10 0 1\nring 16 20 0 1\ntorus 8 5 0 1\ntorus 16 6 1 1\ntorus 8 5 0 1\n")
 	b := read(t, "n/s system wrong/c t_ns/l version/o hops\n8 torus 0 5 2 1\n8 ring 0 11 2 1\n32 ring 0 9 2 1\n16 torus 0 4 2 1\n")
@@ -269,6 +272,8 @@ func TestCompareWithoutKeys(t *testing.T) {
 	}
 }
 
+// TestAll checks which tables All compares, which tables it reports as missing or added,
+// and its errors.
 func TestAll(t *testing.T) {
 	n := func(name, lines string) table.Named { return table.Named{Name: name, Table: read(t, lines)} }
 	for _, tt := range []struct {

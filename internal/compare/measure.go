@@ -94,8 +94,8 @@ func (l *measurer) system(preset string, sets ...string) *topology.Graph {
 
 // measure measures a collective at one size and returns its row. If the options select all
 // algorithms, it returns the row of the fastest algorithm, or the first of several that are
-// equally fast. Ranks are SIPs, and values are not computed. Errors begin with the text
-// what.
+// equally fast. Ranks are SIPs, and values are not computed. Messages of errors begin with
+// the text in `what`.
 func (l *measurer) measure(what string, o collperf.Options, size topology.Bytes) collperf.Row {
 	o.Min, o.Max, o.RanksPer, o.NoCheck = size, size, collperf.PerSIP, true
 	rows, _, err := collperf.Run(l.ctx, o, nil)
@@ -211,8 +211,8 @@ func runBounds(l *measurer, r *Reference) *table.Table {
 	return torch.Must(table.From(rows))
 }
 
-// fabricSets returns the settings that give a preset the fabric and number of nodes of a
-// reference, such as "torus_2d 2x3".
+// fabricSets returns the settings that give a preset the fabric and the number of nodes of
+// a reference. fabric is a text such as "torus_2d 2x3".
 func fabricSets(fabric, nodes string) []string {
 	kind, grid, _ := strings.Cut(fabric, " ")
 	sets := []string{"system.sips.topology=" + kind, "system.sips.count=" + nodes}

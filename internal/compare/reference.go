@@ -121,6 +121,7 @@ func (r *Reference) writeKnown(w io.Writer, indent string) {
 	writeLines(w, indent+"not known", r.Unknown)
 }
 
+// writeLines writes each line after the given word and a colon.
 func writeLines(w io.Writer, word string, lines []string) {
 	for _, line := range lines {
 		fmt.Fprintf(w, "%s: %s\n", word, line)

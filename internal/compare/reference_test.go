@@ -112,6 +112,7 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
+// TestFabricSets checks the settings for a fabric that is a grid and for one that is not.
 func TestFabricSets(t *testing.T) {
 	for _, tt := range []struct {
 		fabric, nodes string

@@ -88,7 +88,7 @@ type Scheduling struct {
 	Runtimes []table.Record  `json:"runtimes"` // each with the name first, then its own keys
 }
 
-// DescribeTasks returns the costs of scheduling that a configuration of tasks sets.
+// DescribeTasks returns the costs of scheduling in a configuration of tasks.
 func DescribeTasks(c *task.Config) *Scheduling {
 	s := &Scheduling{
 		Version: version.Version, Tasks: topology.OriginOf(c), Control: configRecord(c.Control),

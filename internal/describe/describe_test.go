@@ -13,6 +13,7 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
+// compile returns the default system with the given settings KEY=VALUE changed.
 func compile(t *testing.T, sets ...string) *topology.Graph {
 	t.Helper()
 	spec, err := topology.Parse("test", []byte("extends: default\n"), sets...)
@@ -126,6 +127,7 @@ func TestSection(t *testing.T) {
 	}
 }
 
+// TestDecimal checks decimal for numbers with and without a fraction.
 func TestDecimal(t *testing.T) {
 	tests := []struct {
 		digits string

@@ -81,8 +81,8 @@ func jsonText(v reflect.Value) string {
 	return string(text)
 }
 
-// jsonKey returns the key of the file with the suffix of its unit, unless the key already
-// ends in it.
+// jsonKey returns the key for JSON: the key of the file, followed by the suffix of its unit
+// unless the key already ends in this suffix.
 func jsonKey(k config.Key) string {
 	t := k.Type
 	if t.Kind() == reflect.Pointer {
@@ -91,7 +91,8 @@ func jsonKey(k config.Key) string {
 	return strings.TrimSuffix(k.Name, units[t].suffix) + units[t].suffix
 }
 
-// decimal divides the whole number digits by ten to the power of places, exactly.
+// decimal returns the whole number in `digits` divided by 10 to the power of `places`,
+// exactly.
 func decimal(digits string, places int) json.Number {
 	if short := places + 1 - len(digits); short > 0 {
 		digits = strings.Repeat("0", short) + digits

@@ -20,15 +20,15 @@ const (
 	maxBoxW      = 240.0
 	maxBoxH      = 130.0
 	maxChords    = 64  // fully connected systems with more SIPs are drawn without links
-	maxOneRow    = 5   // a line with more SIPs takes several rows
-	maxTwoRows   = 16  // a ring with more SIPs takes more than two rows
-	maxSwitchRow = 8   // more SIPs on one side of a switch take several rows
+	maxOneRow    = 5   // a line with more SIPs is drawn in several rows
+	maxTwoRows   = 16  // a ring with more SIPs is drawn in more than two rows
+	maxSwitchRow = 8   // more SIPs on one side of a switch are drawn in several rows
 	landscape    = 1.6 // ratio of columns to rows
 )
 
-// arrange places the SIPs in an area and returns their boxes, in the order of SIPs, and the
-// paths of links. It enlarges the area if necessary. The routeFunc is nil if there are too
-// many links to draw.
+// arrange places the SIPs in the area `in`, which it enlarges if necessary. It returns the
+// boxes of the SIPs, in the order of SIPs, and a function that returns the path of each
+// link. The function is nil if there are too many links to draw.
 func (p *builder) arrange(in *rect) ([]rect, routeFunc) {
 	sips := p.Spec().System.SIPs
 	n := sips.Count
@@ -119,8 +119,8 @@ func ringCells(n int) (cells []gridCell, cols, rows int) {
 	return cells[:n], cols, rows
 }
 
-// pitch divides an area into cols × rows cells. It returns the width and height of a cell
-// in whole pixels.
+// pitch returns the width and height of a cell, in whole pixels, if the area `in` is
+// divided into cols × rows cells.
 func pitch(in rect, cols, rows int) (w, h float64) {
 	return math.Floor(in.w / float64(cols)), math.Floor(in.h / float64(rows))
 }
@@ -213,8 +213,8 @@ func (r rect) exitPoint(to point) point {
 	return c.lerp(to, min(r.w/2/math.Abs(to.x-c.x), r.h/2/math.Abs(to.y-c.y)))
 }
 
-// unobstructed reports whether the boxes can be joined by straight lines: no line between
-// two of the boxes may cross a third box.
+// unobstructed reports whether each two boxes can be joined by a straight line that crosses
+// no third box.
 func unobstructed(boxes []rect, line routeFunc) bool {
 	for a := range boxes {
 		for b := range a {

@@ -41,7 +41,8 @@ func withUnit(format func(float64) string, v float64, unit string) string {
 	return text + " " + unit
 }
 
-// check returns an error that names the first value that the axis cannot show.
+// check returns an error for the first value that the axis cannot show. name says in the
+// error which values these are, such as `x of series "ring"`.
 func (a Axis) check(name string, values []float64) error {
 	for i, v := range values {
 		switch {
@@ -91,7 +92,8 @@ type scale struct {
 	from, to float64
 }
 
-// check returns an error if hi - lo overflows a float64.
+// check returns an error if hi - lo overflows a float64. axis is the name of the axis in
+// the error.
 func (s scale) check(axis string) error {
 	if math.IsInf(s.hi-s.lo, 0) {
 		return fmt.Errorf("%s axis from %v to %v: the ends are too far apart to draw", axis, s.lo, s.hi)

@@ -129,8 +129,8 @@ func layoutNames(names []string, slot float64) groupNames {
 	return upwards
 }
 
-// labelInterval returns how many rows share one label: the smallest n such that n rows
-// together are at least as high as a label. height is the height of a row.
+// labelInterval returns the smallest n such that n rows together are at least as high as a
+// label. Only every n-th row then has a label. height is the height of a row.
 func labelInterval(height float64) int { return int(math.Ceil((sizeTick + 1) / height)) }
 
 // height returns the height of the space that the names take below the ticks, in pixels.

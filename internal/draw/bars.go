@@ -25,6 +25,8 @@ type Bars struct {
 	Series                []BarSeries
 }
 
+// check returns an error if there are no bars or too many series, or if values do not match
+// the groups or cannot be drawn.
 func (b Bars) check() error {
 	if len(b.Series) == 0 || len(b.Groups) == 0 {
 		return errors.New("no bars: give groups and at least one series")
@@ -86,7 +88,7 @@ func (b Bars) layout() []bar {
 	return bars
 }
 
-// ruler returns the y axis. It leaves space above the highest bar for the text of its
+// ruler returns the y axis. It leaves space above the highest bar for the text of the bar's
 // value.
 func (b Bars) ruler(bars []bar) ruler {
 	values := lists.Make(len(bars), func(i int) float64 { return bars[i].value })
@@ -100,6 +102,7 @@ func (b Bars) ruler(bars []bar) ruler {
 	return y
 }
 
+// draw lays the bar chart out on a canvas.
 func (b Bars) draw(c *canvas) error {
 	c.startPage(slideW, slideH, b.Title, b.Subtitle)
 	if err := b.check(); err != nil {

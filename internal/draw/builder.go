@@ -136,7 +136,9 @@ func (p *builder) join(d *Diagram, w wire, links ...endpoints) {
 	d.wires = append(d.wires, &w)
 }
 
-// arrow returns an arrow in the direction of the wire, or against it if along is false.
+// arrow returns a space and an arrow character such as → that points in the direction of
+// the wire, or in the opposite direction if along is false. It returns "" if the wire is
+// not drawn.
 func (w *wire) arrow(along bool) string {
 	if w.path == nil {
 		return ""
@@ -156,7 +158,8 @@ func (w *wire) arrow(along bool) string {
 	return " ←"
 }
 
-// joinNamed adds a wire between two blocks, each of which has the name of a component.
+// joinNamed adds wire w to a diagram. The wire stands for the links between two components,
+// which have the names of the two blocks that the wire connects.
 func (p *builder) joinNamed(d *Diagram, w wire) {
 	a, _ := p.Lookup(d.blocks[w.from].name)
 	b, _ := p.Lookup(d.blocks[w.to].name)

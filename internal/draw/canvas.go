@@ -96,7 +96,7 @@ type paint struct {
 	arrow  float64   // length of an arrow head at the end of the path
 }
 
-// newCanvas draws a figure on a new canvas.
+// newCanvas draws a figure on a new canvas and returns the canvas.
 func newCanvas(f Figure) (*canvas, error) {
 	if f == nil {
 		return nil, errors.New("no figure to draw")
@@ -168,7 +168,8 @@ func (c *canvas) text(s style, at point, text string) {
 	c.items = append(c.items, textLine{s, at, text})
 }
 
-// group adds the items that a function draws as one group with a tooltip.
+// group calls draw. It adds the items that draw adds to the canvas as one group with the
+// tooltip tip.
 func (c *canvas) group(tip string, draw func()) {
 	outer := c.items
 	c.items = nil

@@ -25,6 +25,7 @@ func newSketch(draw func(c *canvas)) Figure {
 	})
 }
 
+// mustImage draws a figure as PNG and decodes the picture.
 func mustImage(t testing.TB, f Figure) image.Image {
 	t.Helper()
 	data, err := PNG(f)

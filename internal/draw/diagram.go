@@ -213,6 +213,8 @@ func (d *Diagram) labels() []textLine {
 	return ls
 }
 
+// draw draws the block with its texts and its tooltip. `at` is the position of the diagram
+// on the canvas.
 func (b block) draw(c *canvas, at point) {
 	line := 1.0
 	if min(b.w, b.h) > 20 {
@@ -228,6 +230,7 @@ func (b block) draw(c *canvas, at point) {
 	})
 }
 
+// draw draws the line of the wire. `at` is the position of the diagram on the canvas.
 func (w wire) draw(c *canvas, at point) {
 	points := lists.Make(len(w.path), func(i int) point { return w.path[i].add(at) })
 	if w.sharp {

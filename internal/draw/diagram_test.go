@@ -17,8 +17,8 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// compile returns the compiled preset of a name. sets holds settings KEY=VALUE that change
-// it.
+// compile returns the compiled preset with the given name. sets holds settings KEY=VALUE
+// that change the preset.
 func compile(t testing.TB, name string, sets ...string) *topology.Graph {
 	t.Helper()
 	var spec *topology.Spec
@@ -36,6 +36,7 @@ func compile(t testing.TB, name string, sets ...string) *topology.Graph {
 	return g
 }
 
+// drawView lays out a view of a system. An error ends the test.
 func drawView(t testing.TB, g *topology.Graph, v View, at Place) *Diagram {
 	t.Helper()
 	d, err := Topology(g, v, at)
@@ -45,8 +46,8 @@ func drawView(t testing.TB, g *topology.Graph, v View, at Place) *Diagram {
 	return d
 }
 
-// systemSettings returns the settings for n SIPs in a network of a shape, followed by the
-// settings in more.
+// systemSettings returns the settings for a network of n SIPs with the given shape,
+// followed by the settings in more.
 func systemSettings(shape topology.Shape, n int, more ...string) []string {
 	return append([]string{"system.sips.topology=" + string(shape), fmt.Sprintf("system.sips.count=%d", n)}, more...)
 }
@@ -415,6 +416,7 @@ func TestOneWay(t *testing.T) {
 	}
 }
 
+// TestWrapLegend checks where the lines of a legend are broken.
 func TestWrapLegend(t *testing.T) {
 	got := wrapLegend([]string{"sip0.cube10.ucie_e<->sip0.cube11.ucie_w\n3 GB/s, 1 ns", "sip0.cube1000.ucie_e<->sip0.cube1001.ucie_w\n3 GB/s", "r0c0->r0c1\n1 ns"})
 	want := []string{"sip0.cube10.ucie_e<->sip0.cube11.ucie_w", "3 GB/s, 1 ns", "sip0.cube1000.ucie_e<->", "sip0.cube1001.ucie_w", "3 GB/s", "r0c0->r0c1 1 ns"}
@@ -464,6 +466,7 @@ func TestNamesAtEnds(t *testing.T) {
 	}
 }
 
+// TestNoSuchPlace checks the errors for a SIP, cube, PE or view that does not exist.
 func TestNoSuchPlace(t *testing.T) {
 	g := compile(t, "default")
 	tests := []struct {
@@ -483,8 +486,8 @@ func TestNoSuchPlace(t *testing.T) {
 	}
 }
 
-// TestData checks that the data name every block of the picture, and that wires connect
-// existing blocks.
+// TestData checks that Data lists every block of the picture by name, and that its wires
+// connect existing blocks.
 func TestData(t *testing.T) {
 	for _, view := range Views {
 		spec, err := topology.Preset("torus2x3")

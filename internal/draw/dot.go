@@ -36,8 +36,8 @@ func (d *Diagram) DOT() []byte {
 	return b.Bytes()
 }
 
-// writeCluster writes the frames and blocks inside the frame with index in. If in is -1, it
-// writes the frames and blocks outside of all frames.
+// writeCluster writes the frames and blocks inside the frame whose index is `in`. If `in`
+// is -1, it writes the frames and blocks outside of all frames.
 func (d *Diagram) writeCluster(b *bytes.Buffer, in int, indent string) {
 	for i, f := range d.frames {
 		if f.in != in {

@@ -138,6 +138,7 @@ func TestOddValues(t *testing.T) {
 	}
 }
 
+// errorText returns the message of err, or "" if err is nil.
 func errorText(err error) string {
 	if err == nil {
 		return ""

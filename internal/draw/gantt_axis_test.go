@@ -9,8 +9,8 @@ import (
 )
 
 // TestGanttSeparateAxes checks that panels with separate axes have the same width, however
-// long their schedules are. Each panel has its own grid, and its axis below it. A panel of
-// no time has no axis.
+// long their schedules are. Each panel has its own grid, and its axis below it. A panel
+// whose schedule takes no time has no axis.
 func TestGanttSeparateAxes(t *testing.T) {
 	g := &Gantt{Title: "three", SeparateAxes: true}
 	for _, end := range []simtime.Time{1478, 14780, 0} {

@@ -21,8 +21,8 @@ func layOut(t interface{ Fatal(...any) }, f Figure) *canvas {
 	return c
 }
 
-// walk calls visit with every item, including the items of groups, and the tooltip of its
-// group.
+// walk calls visit for each shape and each text, including those in groups. The second
+// argument of visit is the tooltip of the group, or tip outside of groups.
 func walk(items []item, tip string, visit func(item, string)) {
 	for _, it := range items {
 		if g, ok := it.(group); ok {

@@ -170,6 +170,7 @@ s scheduling
 	}
 }
 
+// TestWriteGanttTooNarrow checks the error for too few columns.
 func TestWriteGanttTooNarrow(t *testing.T) {
 	var b strings.Builder
 	err := WriteGantt(&b, &Gantt{Title: "x"}, 19)
@@ -218,7 +219,7 @@ func TestWriteGanttKeepsToColumns(t *testing.T) {
 	})
 }
 
-// TestGanttShares checks that the bins of a row contain all the time of its bars.
+// TestGanttShares runs checkShares on the rows of random charts.
 func TestGanttShares(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := randomGantt(t)
@@ -234,7 +235,8 @@ func TestGanttShares(t *testing.T) {
 	})
 }
 
-// checkShares checks that the bins contain the time of each activity of a row's bars.
+// checkShares fills the bins of a row with bars. It checks that, for each activity, the sum
+// of the times in the bins equals the sum of the times of the bars.
 func checkShares(t *rapid.T, c *ganttText, bars []GanttBar) {
 	var want, got [NumActivities]simtime.Time
 	for _, b := range bars {

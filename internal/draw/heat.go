@@ -22,6 +22,8 @@ type HeatMap struct {
 	Format                func(float64) string
 }
 
+// check returns an error if the values do not match the rows and columns, or cannot be
+// drawn.
 func (h HeatMap) check() error {
 	if len(h.Columns) == 0 || len(h.Values) != len(h.Rows) {
 		return fmt.Errorf("%d columns, %d rows and values of %d rows: give values of each row, and at least one column", len(h.Columns), len(h.Rows), len(h.Values))
@@ -81,6 +83,7 @@ const (
 	maxRowName     = 220.0 // maximum width of a row's name, and of the unit
 )
 
+// draw lays the heat map out on a canvas.
 func (h HeatMap) draw(c *canvas) error {
 	c.startPage(slideW, slideH, h.Title, h.Subtitle)
 	if err := h.check(); err != nil {
@@ -110,7 +113,7 @@ func (h HeatMap) draw(c *canvas) error {
 }
 
 // drawCells draws the cells with their values and the names of rows. colours maps a value
-// to its share of the colour scale.
+// to its position on the colour scale, from 0 to 1.
 func (h HeatMap) drawCells(c *canvas, plot rect, colours scale) {
 	w, ht := plot.w/float64(len(h.Columns)), plot.h/float64(len(h.Rows))
 	size, between := h.textSize(w, ht), min(1, w/12, ht/12)
@@ -167,7 +170,8 @@ var ramp = []colour{
 	0x6acd94, 0x8ed78d, 0xb1df88, 0xd2e785, 0xf3ed87,
 }
 
-// rampColour returns the colour for a share from 0 to 1 of the scale.
+// rampColour returns the colour at a position on the colour scale. share is the position,
+// from 0 for the lowest value to 1 for the highest.
 func rampColour(share float64) colour {
 	at := min(max(share, 0), 1) * float64(len(ramp)-1)
 	i := min(int(at), len(ramp)-2)

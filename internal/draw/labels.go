@@ -100,8 +100,8 @@ func (d *Diagram) labelFits(r rect, own *wire) bool {
 		!slices.ContainsFunc(d.labels(), func(l textLine) bool { return l.bounds().inset(-4, -8, -4, -8).overlaps(r) })
 }
 
-// crosses reports whether a line enters the interior of a box, which starts two pixels
-// inside its edge.
+// crosses reports whether the line from a to b enters the interior of box r. The interior
+// begins two pixels inside the edge of the box.
 func crosses(a, b point, r rect) bool {
 	r = r.inset(2, 2, 2, 2)
 	if r.w <= 0 || r.h <= 0 || max(a.x, b.x) < r.x || min(a.x, b.x) > r.right() || max(a.y, b.y) < r.y || min(a.y, b.y) > r.bottom() {

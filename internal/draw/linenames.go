@@ -70,8 +70,8 @@ func (l Lines) drawNames(c *canvas, plot rect, x, y scale, named []bool) {
 	}
 }
 
-// spread changes at, a sorted list of coordinates, so that the distance between neighbours
-// is at least the parameter apart. The coordinates stay between lo and hi if there is
+// spread changes the coordinates in `at`, a sorted list, so that neighbours are at least
+// the distance `apart` from each other. The coordinates stay between lo and hi if there is
 // space.
 func spread(at []float64, apart, lo, hi float64) {
 	for i := 1; i < len(at); i++ {

@@ -32,6 +32,8 @@ type Lines struct {
 	Series                []Series
 }
 
+// check returns an error if the chart has no series, or a series has values that cannot be
+// drawn.
 func (l Lines) check() error {
 	if len(l.Series) == 0 {
 		return errors.New("no series: a chart of lines needs one")
@@ -52,6 +54,7 @@ func (l Lines) check() error {
 // plotInset keeps marks away from the ends of the x axis.
 const plotInset = 14.0
 
+// draw lays the line chart out on a canvas.
 func (l Lines) draw(c *canvas) error {
 	c.startPage(slideW, slideH, l.Title, l.Subtitle)
 	if err := l.check(); err != nil {

@@ -81,8 +81,8 @@ func (v *overrideEffect) text(arrow func(fromLower bool) string) string {
 	return strings.Join(texts, ", ")
 }
 
-// explainOverrides adds to the legend the overrides of links that the picture shows,
-// grouped by the state of the wires.
+// explainOverrides adds the given overrides to the legend, if the picture shows their
+// links. The overrides are grouped by the state of the wires.
 func (p *builder) explainOverrides(d *Diagram, overrides []topology.Override) {
 	const most = 5
 	drawn := map[pair]state{}

@@ -26,7 +26,7 @@ func (r rect) right() float64  { return r.x + r.w }
 func (r rect) bottom() float64 { return r.y + r.h }
 func (r rect) centre() point   { return point{r.x + r.w/2, r.y + r.h/2} }
 
-// rectAround returns a rectangle of a size with its centre at a point.
+// rectAround returns a rectangle of w × h pixels whose centre is c.
 func rectAround(c point, w, h float64) rect { return rect{c.x - w/2, c.y - h/2, w, h} }
 
 // inset returns the rectangle without a strip on each side. The parameters are the widths
@@ -143,7 +143,7 @@ type polyline struct {
 	closed bool
 }
 
-// flatten returns the path as straight lines that deviate from it by at most about
+// flatten converts the path to straight lines that deviate from the path by at most about
 // tolerance.
 func (p path) flatten(tolerance float64) []polyline {
 	var polylines []polyline

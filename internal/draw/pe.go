@@ -16,8 +16,8 @@ type peUnit struct {
 	lines []string
 }
 
-// peUnits returns the units of a PE. Commands come from above, and data moves from left to
-// right.
+// peUnits returns the units of a PE. In the picture, commands come from above, and data
+// moves from left to right.
 func peUnits(pe topology.PE) []peUnit {
 	g, m, q, dma := pe.GEMM, pe.Math, pe.IPCQ, pe.DMA
 	vectors := "in no time"

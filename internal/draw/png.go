@@ -42,12 +42,14 @@ func (c *canvas) png() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
+// png paints the items of the group.
 func (g group) png(r *raster) {
 	for _, it := range g.items {
 		it.png(r)
 	}
 }
 
+// png paints the outlines of the characters.
 func (t textLine) png(r *raster) {
 	text := printable.Line(t.text)
 	start := t.baseline()
@@ -55,6 +57,7 @@ func (t textLine) png(r *raster) {
 	r.fill(r.flatten(outline), image.NewUniform(t.colour))
 }
 
+// png paints the fill and the line of the shape.
 func (s shape) png(r *raster) {
 	polylines := r.flatten(s.path)
 	if s.fill != 0 {

@@ -26,13 +26,14 @@ var (
 	labelText = style{size: sizeLabel}
 )
 
-// bottomHeight returns the height below the plot for an axis with one line of tick labels.
+// bottomHeight returns the height of the space that an axis with one line of tick labels
+// needs below the plot.
 func bottomHeight(label string) float64 {
 	return tickMajor + gap/2 + tickText.lineHeight() + labelHeight(label, gap/2)
 }
 
-// labelHeight returns the height of the label of an axis, including the given space between
-// label and ticks. It returns 0 without a label.
+// labelHeight returns the height of the label of an axis, plus space, the distance between
+// the label and the ticks. It returns 0 if label is empty.
 func labelHeight(label string, space float64) float64 {
 	if label == "" {
 		return 0
@@ -45,7 +46,8 @@ func (r ruler) tickWidth() float64 {
 	return tickText.widest(lists.Map(r.ticks, func(t tick) string { return t.label })...) + tickMajor + gap/2
 }
 
-// leftWidth returns the width left of the plot for ticks and the label of the axis.
+// leftWidth returns the width of the space that the ticks and the label of the axis need to
+// the left of the plot.
 func (r ruler) leftWidth() float64 { return r.tickWidth() + labelHeight(r.axis.text(), gap) }
 
 // fitVertical places the ruler along a vertical side of a plot. It labels as many ticks as
@@ -105,9 +107,9 @@ func (c *canvas) drawLeftAxis(r ruler, plot rect, numbers bool) {
 	c.lines(axisLine, 1, at(plot.y, 0), at(plot.bottom(), 0))
 }
 
-// drawTicks draws the ticks of a ruler, and their labels if labels is set. at returns the
-// point at coordinate v along the ruler and at a distance out from the plot. further is
-// additional space between ticks and labels.
+// drawTicks draws the ticks of a ruler, and their labels if labels is set. The function
+// `at` returns the point whose coordinate along the ruler is v and whose distance from the
+// plot is `out`. further is additional space between ticks and labels.
 func (c *canvas) drawTicks(r ruler, at func(v, out float64) point, labels bool, s style, further float64) {
 	for _, t := range r.ticks {
 		v, length := r.at(t.at), tickMinor

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// manySeries returns lines and bars with n series. All values of a series are equal, and
-// differ by 1 from the values of the next series.
+// manySeries returns a line chart and a bar chart with n series each. All values of a
+// series are equal, and differ by 1 from the values of the next series.
 func manySeries(n int) (Lines, Bars) {
 	l := Lines{Title: "Many", X: Axis{Label: "size", Unit: "B"}, Y: Axis{Label: "time", Unit: "µs"}}
 	b := Bars{Title: "Many", Y: Axis{Label: "time", Unit: "µs"}, Groups: []string{"a", "b"}}

@@ -107,8 +107,9 @@ func (p *builder) joinDies(d *Diagram, ports [][4]int) {
 	}
 }
 
-// joinStraight adds a straight wire between blocks a and b, each of which has the name of a
-// component. bw is the bandwidth in the label of the wire.
+// joinStraight adds a straight wire between blocks a and b, with role l. The wire stands
+// for the links between the components that have the names of the two blocks. bw is the
+// bandwidth in the label of the wire.
 func (p *builder) joinStraight(d *Diagram, a, b int, l role, bw topology.BytesPerSec) {
 	p.joinNamed(d, wire{from: a, to: b, role: l, path: straightPath(d.blocks[a].rect, d.blocks[b].rect), text: bandwidthLabel(bw)})
 }

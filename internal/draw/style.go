@@ -69,7 +69,8 @@ func (c colour) RGBA() (r, g, b, a uint32) {
 	return color.NRGBA{R: uint8(c >> 16), G: uint8(c >> 8), B: uint8(c), A: 255}.RGBA()
 }
 
-// mix returns a mixture of two colours: c for share 0, d for share 1.
+// mix returns a mixture of colours c and d. share is the part of d: 0 returns c, and 1
+// returns d.
 func (c colour) mix(d colour, share float64) colour {
 	var mixed colour
 	for shift := 0; shift < 24; shift += 8 {

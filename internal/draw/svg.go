@@ -84,6 +84,7 @@ func (w *svgWriter) writeElement(name, text string, attrs ...string) {
 	w.WriteString("</" + name + ">\n")
 }
 
+// svg writes the shape as a path element.
 func (s shape) svg(w *svgWriter) {
 	fill, line, width := "none", "", ""
 	switch {
@@ -104,6 +105,7 @@ func (s shape) svg(w *svgWriter) {
 	w.WriteString("/>\n")
 }
 
+// svg writes the text as a text element.
 func (t textLine) svg(w *svgWriter) {
 	turn := ""
 	at := t.at.add(point{0, t.size * capHeight / 2})
@@ -116,6 +118,7 @@ func (t textLine) svg(w *svgWriter) {
 		"text-anchor", [...]string{atStart: "", atMiddle: "middle", atEnd: "end"}[t.anchor], "fill", t.colour.String())
 }
 
+// svg writes the items as a g element, with the tooltip as its title element.
 func (g group) svg(w *svgWriter) {
 	w.WriteString("<g>\n")
 	w.writeElement("title", g.tooltip)

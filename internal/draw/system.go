@@ -142,6 +142,7 @@ type SystemPanel struct {
 	Graph *topology.Graph
 }
 
+// draw lays the systems out on a canvas, one panel for each system.
 func (s Systems) draw(c *canvas) error {
 	c.startPage(slideW, slideH, s.Title, s.Subtitle)
 	if len(s.Panels) == 0 {

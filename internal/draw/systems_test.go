@@ -65,6 +65,8 @@ func TestSystems(t *testing.T) {
 	}
 }
 
+// TestSystemsErrors checks the errors for a figure without panels and for a system that is
+// too large for its panel.
 func TestSystemsErrors(t *testing.T) {
 	for want, panels := range map[string][]SystemPanel{
 		`figure "x": no panels: give at least one`: nil,

@@ -132,12 +132,13 @@ func (f *face) layoutGlyphs(text string, do func(g *glyph, at float64)) float64 
 	return at
 }
 
-// width returns the width of a text in pixels, as the canvas writes the text.
+// width returns the width of a text in pixels. It measures the text as the canvas writes
+// it, with characters replaced that are not printable.
 func (s style) width(text string) float64 {
 	return s.size * s.face().layoutGlyphs(printable.Line(text), func(*glyph, float64) {})
 }
 
-// widest returns the width of the widest of texts, in pixels.
+// widest returns the width of the widest text in texts, in pixels.
 func (s style) widest(texts ...string) float64 {
 	widest := 0.0
 	for _, text := range texts {
@@ -164,8 +165,8 @@ func (w textLine) baseline() point {
 	return point{-w.width(w.text) * float64(w.anchor) / 2, w.size * capHeight / 2}
 }
 
-// rotate returns the position on the canvas of a point relative to the anchor, after the
-// rotation of the text.
+// rotate converts p to a position on the canvas. p is relative to the anchor of the text
+// before the text is rotated.
 func (w textLine) rotate(p point) point {
 	sin, cos := math.Sincos(w.turn * math.Pi / 180)
 	if w.turn == upwards { // avoids rounding errors
@@ -214,7 +215,7 @@ func (s style) cut(text string, maxWidth float64) string {
 	return string(runes[:n-1]) + "…"
 }
 
-// bounds returns the rectangle that a text takes, ignoring its rotation.
+// bounds returns the rectangle that a text covers if it is not rotated.
 func (w textLine) bounds() rect {
 	width, height := w.width(w.text), w.lineHeight()
 	return rect{w.at.x - width*float64(w.anchor)/2, w.at.y - height/2, width, height}

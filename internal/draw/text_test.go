@@ -28,6 +28,7 @@ func TestWrap(t *testing.T) {
 	}
 }
 
+// TestCut checks that texts that are too wide end in an ellipsis.
 func TestCut(t *testing.T) {
 	s := style{size: sizeTick}
 	for text, want := range map[string]string{"short": "short", "a name that is too long": "a name …", "": ""} {
@@ -37,6 +38,8 @@ func TestCut(t *testing.T) {
 	}
 }
 
+// TestFold checks that fold breaks texts into at most two lines and cuts text that does not
+// fit.
 func TestFold(t *testing.T) {
 	s := style{size: sizeTick}
 	for text, want := range map[string][]string{

@@ -121,6 +121,7 @@ func TestAxisHoldsValues(t *testing.T) {
 	})
 }
 
+// TestScale checks the coordinates of values on a linear and on a logarithmic scale.
 func TestScale(t *testing.T) {
 	tests := []struct {
 		scale scale

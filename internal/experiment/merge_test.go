@@ -12,6 +12,8 @@ import (
 	"github.com/kernbench/kernbench/table"
 )
 
+// TestMerge checks the file that a merge writes, the missing points, and the errors for
+// files that cannot be merged.
 func TestMerge(t *testing.T) {
 	dir := t.TempDir()
 	out := filepath.Join(dir, "out.jsonl")
@@ -126,6 +128,8 @@ func TestMergeLeavesNothing(t *testing.T) {
 	}
 }
 
+// TestRanges checks that formatRanges joins consecutive numbers and shows at most twelve
+// ranges.
 func TestRanges(t *testing.T) {
 	var odd []int
 	for i := range 20 {

@@ -217,6 +217,7 @@ func (e *PointError) Error() string {
 	return text
 }
 
+// name returns the number and the settings of the point.
 func (e *PointError) name() string {
 	if len(e.Point) == 0 {
 		return fmt.Sprintf("point %d", e.Index)

@@ -23,6 +23,7 @@ func grid(dims ...Dimension) []Point {
 	return Product(groups)
 }
 
+// TestGrid checks the points that Product returns, and their order.
 func TestGrid(t *testing.T) {
 	for _, tt := range []struct {
 		dims []Dimension
@@ -46,6 +47,7 @@ func TestGrid(t *testing.T) {
 	}
 }
 
+// TestPoint checks Get, and the line of a point in a file.
 func TestPoint(t *testing.T) {
 	p := Point{{"b", `say "8"`}, {"a<", "2"}}
 	if got, want := p.Get("a<"), "2"; got != want {
@@ -62,6 +64,7 @@ func TestPoint(t *testing.T) {
 	p.Get("c")
 }
 
+// TestShard checks that ParseShard parses shards, and its errors.
 func TestShard(t *testing.T) {
 	for text, want := range map[string]Shard{"": {}, "1/1": {1, 1}, "2/4": {2, 4}, "4/4": {4, 4}} {
 		got, err := ParseShard(text)

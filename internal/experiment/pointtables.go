@@ -140,7 +140,8 @@ func nameColumns(schema table.Schema, list []pointRows) map[string]table.Column 
 	return columns
 }
 
-// prefixTaken puts word before a name until the name is not taken.
+// prefixTaken puts `word` before a name, repeatedly if necessary, until the name is not one
+// of the taken names.
 func prefixTaken(word, name string, taken map[string]bool) string {
 	for taken[name] {
 		name = word + name

@@ -20,9 +20,9 @@ type pace struct {
 // estimates take if there are many points.
 const estimateEvery = time.Second
 
-// left estimates the time until the last point ends. now holds the points that run, and
-// todo the points that have not started. It assumes that the points in todo start in order,
-// each as soon as a worker is free. The result is negative if unknown.
+// left estimates the time until the last point ends. `now` holds the points that run, and
+// todo the points that have not started. The estimate assumes that the points in todo start
+// in order, each as soon as a worker is free. The result is negative if unknown.
 func (p *pace) left(now map[int]*running, todo []int) time.Duration {
 	switch {
 	case len(now)+len(todo) == 0:

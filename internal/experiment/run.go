@@ -45,10 +45,10 @@ type Options struct {
 // maxMemory is the largest number of bytes of points that run at the same time.
 const maxMemory = 4 << 30
 
-// Run runs all points of the shard and returns their rows, in the order of points. If each
-// is not nil, Run calls it with every row in that order, as soon as all points before it
-// have ended, including rows from the file. The callbacks of the options and each are
-// called from the goroutine of Run.
+// Run runs all points of the shard and returns their rows, in the order of points. Unless
+// the function `each` is nil, Run calls it with every row in that order, as soon as all
+// earlier points have ended. This includes rows from the file. Run calls `each` and the
+// functions in the options from its own goroutine.
 //
 // A point that fails or panics does not stop the other points. At the end, [*Failed] names
 // all failed points; their rows are zero. With Stop, no point begins after a failure, and

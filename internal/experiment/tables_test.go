@@ -44,6 +44,7 @@ func csvText(t testing.TB, tables []table.Named) string {
 
 const runSchema = `"schema":{"rows":[{"name":"n","role":"setting"},{"name":"t_ns","unit":"ns","role":"lower"}],"metrics":[{"name":"pes","role":"result"}],"launches":[{"name":"name","role":"setting"}]}`
 
+// TestReadFile checks the tables of files in each format, and the number of missing points.
 func TestReadFile(t *testing.T) {
 	for _, tt := range []struct {
 		name, file, text string
@@ -120,6 +121,7 @@ func TestReadFile(t *testing.T) {
 	}
 }
 
+// TestReadDamaged checks the errors for files that are damaged or have no results.
 func TestReadDamaged(t *testing.T) {
 	for _, tt := range []struct{ file, text, want string }{
 		{"a.csv", "", "no line with the names of columns: the file is empty or was cut off"},

@@ -121,6 +121,7 @@ var errFull = errors.New("no space left on device")
 
 func (fullWriter) Write([]byte) (int, error) { return 0, errFull }
 
+// TestPageOutputFails checks that WriteHTML returns the error of its writer.
 func TestPageOutputFails(t *testing.T) {
 	if err := examplePage().WriteHTML(fullWriter{}); !errors.Is(err, errFull) {
 		t.Errorf("got %v, want %v", err, errFull)

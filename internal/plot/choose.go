@@ -73,7 +73,8 @@ func (f *Figure) chooseY(d *data) error {
 }
 
 // chooseX chooses the column of -x and the kind of figure, unless the request names them.
-// The column is the setting with the most numbers, and the kind is lines or bars.
+// The column is the setting with the most distinct values, preferably numbers. The kind is
+// lines or bars.
 func (f *Figure) chooseX(d *data) (err error) {
 	if f.X != "" {
 		if d.x, err = d.Find(f.X); err != nil {

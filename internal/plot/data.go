@@ -35,7 +35,7 @@ type data struct {
 	x        int   // column of -x
 	ys, by   []int // columns of -y and --by
 	rows     []int // indices of the rows that are drawn
-	byOnAxis bool  // an axis shows the values of --by, so that their names need no words of the column
+	byOnAxis bool  // an axis shows the values of --by, so that byText leaves out the words of their columns
 	series   []Series
 	notOK    int // number of points of rows whose checks failed
 }
@@ -215,8 +215,8 @@ func (d *data) splitColumn(y int) ([]Series, error) {
 	return series, d.ambiguityError(d.clashes(y))
 }
 
-// failed reports whether a cell of a column with the role check says that values are wrong.
-// Empty, true and 0 mean that they are right.
+// failed reports whether a cell in a column with the role check says that values are wrong.
+// An empty cell, true and 0 mean that the values are right.
 func failed(cell any) bool { return cell != nil && cell != true && table.Text(cell) != "0" }
 
 // boundData returns the data that a bound is drawn from. It leaves out the columns of --by
@@ -259,8 +259,8 @@ func (d *data) xValue(row int) any {
 	return d.Text(row, d.x)
 }
 
-// byText returns the values of a row in the columns of --by, joined to one text. With exact
-// set, the values are as in the file. Otherwise formatCell formats them.
+// byText returns the values of a row in the columns of --by, joined to one text. If exact
+// is set, the values are as in the file. Otherwise formatCell formats them.
 func (d *data) byText(row int, exact bool) string {
 	return strings.Join(lists.Map(d.by, func(c int) string {
 		if exact {

@@ -34,8 +34,8 @@ func (d *data) words(columns []int) string {
 // measures returns the y columns that are not drawn as bounds.
 func (d *data) measures() []int { return slices.DeleteFunc(slices.Clone(d.ys), d.isBound) }
 
-// subtitle returns the value of the parameter about, followed by the settings that are the
-// same in all drawn rows.
+// subtitle returns the text about, followed by the settings that are the same in all drawn
+// rows.
 func (d *data) subtitle(about string) string {
 	var parts []string
 	if about != "" {
@@ -126,8 +126,8 @@ func axesText(x, y bool) string {
 	return map[[2]bool]string{{}: "none", {true, false}: "x", {false, true}: "y", {true, true}: "xy"}[[2]bool{x, y}]
 }
 
-// xValues returns the distinct values of x and their names. Numbers are sorted, and words
-// are in the order in which they appear.
+// xValues returns the distinct values of x, and a text for each value. Numbers are sorted,
+// and words are in the order in which they appear.
 func (d *data) xValues() (xs []any, names []string) {
 	name := map[any]string{}
 	for _, row := range d.rows {
@@ -163,7 +163,7 @@ func (d *data) yValues() []float64 {
 	return collect(d.series, func(s Series, p Point) float64 { return p.Y * s.factor })
 }
 
-// collect returns a number for each point of all series.
+// collect calls number for each point of each series and returns the results.
 func collect(series []Series, number func(Series, Point) float64) (values []float64) {
 	for _, s := range series {
 		for _, p := range s.Points {

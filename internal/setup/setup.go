@@ -35,7 +35,7 @@ type Kind struct {
 	size func(l *Loaded, v *Validation) string // returns the size of a valid configuration as text, and sets the fields of v that only this kind has
 
 	uses      bench.Uses // flag of benches that read the kind; 0 if all benches do
-	why, past string     // why a bench ignores the kind, and why a run did
+	why, past string     // reasons in messages: why a bench ignores the kind, and why a run ignored it
 }
 
 // The kinds of configurations.

@@ -129,8 +129,9 @@ func (p *Plan) checkBench() {
 	}
 }
 
-// checkParam records a mistake at the place at if the value of a parameter is wrong. It
-// reports whether the bench has a parameter with the name.
+// checkParam records a mistake if the bench has no parameter with the given name, if the
+// parameter names a file to write, or if its value is not allowed. `at` is the place of the
+// parameter. checkParam reports whether the bench has the parameter.
 func (p *Plan) checkParam(name, value string, at place) bool {
 	i := slices.IndexFunc(p.bench.Params, func(q bench.Param) bool { return q.Name == name })
 	if i < 0 {
