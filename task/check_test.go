@@ -14,9 +14,10 @@ type taskTimes struct {
 	builds  Time   // when building the task began
 }
 
-// check checks what must hold for every simulated run. Times are in order and add up, no
-// core does two things at once, no task overtakes another, storage does not overflow, and
-// the op log records what each task waited for.
+// check checks what must hold for every simulated run. Times are in order and add up. No
+// core does two things at once. Tasks are dispatched in the order in which they became
+// ready, except that the oldest task may go first. Storage does not overflow. The op log
+// records what each task waited for.
 func (o *outcome) check(t tester) {
 	t.Helper()
 	tasks := make([][]taskTimes, o.Ranks)

@@ -20,7 +20,7 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// countWithRegion is the kernel count for a task with a region. It does not access the
+// countWithRegion runs the kernel count in a task that has a region. It does not access the
 // region.
 func countWithRegion(t *tl.PE, _ tl.Ptr, n int) { count(t, n) }
 
