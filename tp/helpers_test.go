@@ -20,7 +20,7 @@ import (
 func TestMain(m *testing.M) { os.Exit(rapidtest.Main(m)) }
 
 // newSystem creates a context with the given number of SIPs. Each SIP has 2 cubes of 2 PEs,
-// unless sets says otherwise. The test fails if the context detects a race.
+// unless the settings in `sets` change this. The test fails if the context detects a race.
 func newSystem(t testing.TB, sips int, sets ...string) *torch.Rank {
 	t.Helper()
 	if sets == nil {
@@ -36,8 +36,8 @@ func newSystem(t testing.TB, sips int, sets ...string) *torch.Rank {
 	return r
 }
 
-// newContext creates a context with the given number of SIPs and the settings sets, and
-// returns its first rank. The context detects races.
+// newContext creates a context with the given number of SIPs, and returns its first rank.
+// Each of `sets` changes one value of the topology. The context detects races.
 func newContext(t rapid.TB, sips int, sets []string) *torch.Rank {
 	t.Helper()
 	spec, err := topology.Load(context.Background(), "ring6", append(sets, fmt.Sprintf("system.sips.count=%d", sips))...)

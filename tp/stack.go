@@ -98,8 +98,9 @@ func (m blockMatrix) copies(row, col, rows, cols int) []torch.Piece {
 	return m.collectPieces(row, col, rows, cols, (*torch.Tensor).Copies)
 }
 
-// collectPieces calls find for the part of a box that is in each tensor. It returns all
-// pieces that find returned, in coordinates of the matrix.
+// collectPieces calls find for each submatrix that overlaps the given box, with the
+// overlapping part of the submatrix's tensor. It returns all pieces that find returned, in
+// coordinates of the matrix.
 func (m blockMatrix) collectPieces(row, col, rows, cols int, find func(x *torch.Tensor, row, col, rows, cols int) []torch.Piece) (list []torch.Piece) {
 	for _, s := range m {
 		top, left := max(row, s.row), max(col, s.col)
