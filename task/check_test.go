@@ -312,8 +312,8 @@ func (o *outcome) countGraphs() (n int) {
 	return n
 }
 
-// checkLog checks the op log: the beginning of each task must list the ends of the tasks
-// that it waited for, and the right operation as its cause.
+// checkLog checks the op log. The operation that begins a task must list the ends of the
+// tasks that the task waited for, and must name the right operation as its cause.
 func (o *outcome) checkLog(t tester, tasks [][]taskTimes) {
 	t.Helper()
 	pes := sips(o.Ranks).Spec().CubesPerSIP() * sips(o.Ranks).Spec().PEsPerCube()

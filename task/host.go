@@ -114,7 +114,8 @@ func (d *device) grow() error {
 	return err
 }
 
-// enlarge extends the slices that the device keeps by task to all recorded tasks.
+// enlarge extends the slices of the device that are indexed by task, so that they have an
+// entry for each recorded task.
 func (d *device) enlarge() {
 	more := len(d.Tasks) - len(d.firstCore)
 	d.result.Tasks += more
