@@ -112,10 +112,10 @@ func (c *CrossEntropy) computeMaxima(maxima *partials) error {
 	return c.reduce(maxima, dist.MAX, err)
 }
 
-// computeSums stores in `sums`, for each share and row, the sum of the exponentials of the
-// logits minus the maximum of the row. With label smoothing it also stores the sum of the
-// logits minus the maximum. The logit of the target is stored as a sum, too: only one share
-// has this logit, and all other shares add zero.
+// computeSums stores in `sums`, for each share and row, the sum of exp(x - m) over the
+// logits x of the row, where m is the largest logit of the row. With label smoothing it
+// also stores the sum of x - m. The logit of the target is stored as a sum, too: only one
+// share has this logit, and all other shares add zero.
 func (c *CrossEntropy) computeSums(maxima, sums *partials) error {
 	err := c.rows.launch("sum", launchOperands{others: []*torch.Tensor{maxima.Tensor, sums.Tensor}}, func(b *band) {
 		most := b.keep(b.reducePartials(maxima, 0, maxReduction))

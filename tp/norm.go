@@ -130,8 +130,8 @@ func (n *Norm) Forward(x *torch.Tensor) (*torch.Tensor, error) {
 }
 
 // run computes the norm of the rows of r's matrix into y; p holds partial results of the
-// rows. A LayerNorm first sums the rows, then subtracts their means, and adds a bias at the
-// end.
+// rows. A LayerNorm first sums the elements of each row, then subtracts the mean from the
+// row, and adds a bias at the end.
 func (n *Norm) run(r *rowwise, p *partials, y *torch.Tensor) error {
 	const sums = 0
 	use, step := launchOperands{others: []*torch.Tensor{p.Tensor}}, "squares"

@@ -12,8 +12,8 @@ import (
 // of all ranks after an all-gather or before a reduce-scatter.
 type stack []*torch.Tensor
 
-// newStack calls make for i from 0 to n-1 and returns the n tensors. If one cannot be
-// created, it frees the earlier ones.
+// newStack calls `make` for i from 0 to n-1 and returns the n tensors. If one tensor cannot
+// be created, it frees the earlier ones.
 func newStack(n int, make func(i int) (*torch.Tensor, error)) (s stack, err error) {
 	for i := range n {
 		x, err := make(i)
