@@ -171,8 +171,8 @@ func (o *outcome) checkStorage(t tester, p *Program, tasks []taskTimes) {
 	}
 }
 
-// countStored returns the number of tasks that are in storage when building task next
-// begins. Tasks whose ends are read at that instant do not count.
+// countStored returns the number of tasks that are in storage at the instant when the
+// building of task `next` begins. Tasks whose ends are read at that instant do not count.
 func (o *outcome) countStored(p *Program, tasks []taskTimes, next int) (held int) {
 	rings := o.config().TensorMap.Rings
 	depth := func(i int) int { return min(int(p.Tasks[i].Depth), rings-1) }
