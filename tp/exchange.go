@@ -122,7 +122,7 @@ func allToAll(cut, join axis, in, out []int) mapFunc {
 	}
 }
 
-// freeOnError returns x and err if err is nil. Otherwise it frees x and returns nil and
+// freeOnError returns x and nil if err is nil. Otherwise it frees x and returns nil and
 // err.
 func freeOnError(x *torch.Tensor, err error) (*torch.Tensor, error) {
 	if err != nil && x != nil {
@@ -131,7 +131,7 @@ func freeOnError(x *torch.Tensor, err error) (*torch.Tensor, error) {
 	return x, err
 }
 
-// wrapResult returns x and err if err is nil. Otherwise it frees x, and returns nil and err
+// wrapResult returns x and nil if err is nil. Otherwise it frees x, and returns nil and err
 // with the name `who` in front.
 func wrapResult(who string, x *torch.Tensor, err error) (*torch.Tensor, error) {
 	if x, err = freeOnError(x, err); err != nil {

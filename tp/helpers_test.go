@@ -65,8 +65,8 @@ func usedHBM(r *torch.Rank) (n memory.Bytes) {
 	return n
 }
 
-// spawn runs the worker `run` on each SIP, after it has created the process groups with the
-// given tensor parallel size.
+// spawn starts a worker on each SIP. The worker creates the process groups with the given
+// tensor parallel size, and then calls `run`.
 func spawn(t testing.TB, r *torch.Rank, sips, tensor int, run func(r *torch.Rank) error) {
 	t.Helper()
 	err := r.Spawn(func(r *torch.Rank) error {

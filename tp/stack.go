@@ -61,7 +61,7 @@ type submatrix struct {
 	row, col, rows, cols int
 }
 
-// columnsOf returns the n columns of x that begin at column first, as a matrix.
+// columnsOf returns the n columns of x that begin at column `first`, as a matrix.
 func columnsOf(x *torch.Tensor, first, n int) blockMatrix {
 	return blockMatrix{{corner{x, 0, first}, 0, 0, rowsOf(x), n}}
 }
