@@ -54,11 +54,11 @@
 // # Files
 //
 // [Build] records the program of a rank (builder.go, rank.go) up to the first value that
-// the orchestration asks for (value.go). tensormap.go derives the dependencies of tasks, and
-// unordered.go finds the conflicts that no edges order. schedule.go keeps the state of a
-// program without times: which tasks are stored, ready or ended. neighbors.go keeps what a
-// rank knows of the tasks of other ranks, and the queues between the members of a group.
-// guard.go restricts kernels to their regions.
+// the orchestration asks for (value.go). tensormap.go derives the dependencies of tasks,
+// and unordered.go finds the conflicts that no edges order. schedule.go keeps the state
+// of a program without times: which tasks are stored, ready or ended. neighbors.go keeps
+// what a rank knows of the tasks of other ranks, and the queues between the members of a
+// group. guard.go restricts kernels to their regions.
 //
 // On the simulated machine ([Run], sim.go) control cores are models with times
 // (control.go), which send messages (inbox.go) and read values (host.go). A [Result]
