@@ -71,8 +71,8 @@ func Register(a *Algorithm) *Algorithm {
 	return a
 }
 
-// builtin registers algorithm a with a kernel that calls run. The kernel handles groups of
-// one rank by itself, so run is called only for groups of several ranks and for SendRecv.
+// builtin registers algorithm a with a kernel that calls `run`. The kernel itself handles
+// groups of one rank, so it calls `run` only for groups of several ranks and for SendRecv.
 func builtin(a *Algorithm, run func(m *member)) *Algorithm {
 	a.Kernel = func(t *tl.PE, args *Args) {
 		m := &member{Args: args, Transport: *args.Connect(t, a.Neighbors, a.Inbox)}

@@ -60,7 +60,8 @@ func (f *blockFlow) messages(step int) int {
 // gathers reports whether a step belongs to the all-gather, not to the reduce-scatter.
 func (f *blockFlow) gathers(step int) bool { return step >= f.reduces }
 
-// index returns which block of its step item `at` is part of.
+// index returns the index, among the blocks of its step, of the block that item `at` is
+// part of.
 func (f *blockFlow) index(at item) int {
 	if f.joined != nil {
 		return 0

@@ -61,11 +61,11 @@ type block struct {
 	n       int
 }
 
-// slice returns the part of block b that begins at offset from and has n elements.
+// slice returns the part of block b that begins at offset `from` and has n elements.
 func (b block) slice(from, n int) block { return block{b.in.Add(from), b.out.Add(from), n} }
 
-// blocks divides n elements at the addresses in and out into one block for each rank. It
-// returns a function from a rank to its block.
+// blocks divides n elements, whose input is at address `in` and whose output is at address
+// `out`, into one block for each rank. It returns a function from a rank to its block.
 func blocks(in, out tl.Ptr, n, ranks int) func(int) block {
 	return func(b int) block { return block{in, out, n}.slice(part(n, b, ranks)) }
 }

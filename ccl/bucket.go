@@ -8,8 +8,9 @@ import (
 )
 
 // bucketAlgorithm registers a bucket algorithm: an algorithm that moves blocks around rings
-// of ranks. paths returns, for a rank, the rings along which each share of the data moves.
-// also lists collectives that the algorithm performs in addition to the usual ones.
+// of ranks. The function `paths` returns, for a rank, the rings along which each share of
+// the data moves. `also` lists collectives that the algorithm performs in addition to the
+// usual ones.
 func bucketAlgorithm(name, summary string, neighbors func(*Plan, int) []Neighbor, paths func(*Plan, int) []path, also ...Collective) *Algorithm {
 	return builtin(&Algorithm{
 		Name: name, Summary: summary, Collectives: append([]Collective{AllReduce, AllGather, ReduceScatter}, also...),
@@ -97,8 +98,8 @@ func newBucketFlow(m *member, p path) *blockFlow {
 	return f
 }
 
-// span returns the blocks of count consecutive ranks as one block, beginning with the block
-// of the given rank. It is for all-reduce, in which blocks that travel together are
+// span returns the blocks of `count` consecutive ranks as one block, beginning with the
+// block of the given rank. It is for all-reduce, in which blocks that travel together are
 // adjacent in memory.
 func (b *bucket) span(m *member, rank, count int) block {
 	first := 0
@@ -148,9 +149,9 @@ func (b *bucket) sentOwner(step, i int) int { return b.owner(step, 0, i) }
 
 func (b *bucket) receivedOwner(step, i int) int { return b.owner(step, 1, i) }
 
-// owner returns the rank that block i of a step belongs to. If before is 0, i counts the
-// blocks that this rank sends. If before is 1, i counts the blocks that this rank receives,
-// which are the blocks that the previous rank of the ring sends.
+// owner returns the rank that block i of a step belongs to. If `before` is 0, i counts the
+// blocks that this rank sends. If `before` is 1, i counts the blocks that this rank
+// receives, which are the blocks that the previous rank of the ring sends.
 func (b *bucket) owner(step, before, i int) (rank int) {
 	at, s := b.dimAt(step)
 	before += s

@@ -76,7 +76,7 @@ algorithms:
 	}
 }
 
-// TestDefaultEntry checks that defaults.algorithm names an algorithm or an entry. If it
+// TestDefaultEntry checks that defaults.algorithm may name an algorithm or an entry. If it
 // names an entry, the settings of that entry are the defaults for the empty name. Other
 // entries inherit only the algorithm of that entry.
 func TestDefaultEntry(t *testing.T) {

@@ -8,8 +8,8 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// Experiment is the type experiment for the tests of package ccl_test, which compare
-// measured times with those of ccl/bound and ccl/cost.
+// Experiment is an exported name of the type experiment. The tests of package ccl_test use
+// it to compare measured times with those of ccl/bound and ccl/cost.
 type Experiment = experiment
 
 // With returns a copy of the experiment that uses algorithm a.

@@ -19,8 +19,8 @@ type sipFabric struct {
 
 func (f sipFabric) String() string { return fmt.Sprintf("%s %s %d×%d", f.preset, f.shape, f.w, f.h) }
 
-// experiment returns an experiment that runs collective c with algorithm a over all SIPs,
-// with the given number of bytes of f32.
+// experiment returns an experiment that runs collective c with algorithm a over all SIPs.
+// The data has the given number of bytes, and its elements are f32.
 func (f sipFabric) experiment(a *Algorithm, c Collective, bytes int) experiment {
 	e := experiment{algorithm: a, preset: f.preset, timing: true, stride: 128}
 	e.Plan = Plan{

@@ -12,7 +12,7 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// TestHalvingSteps checks, for rank 0 of a few numbers of ranks, which blocks each step
+// TestHalvingSteps checks, for rank 0 of groups of several sizes, which blocks each step
 // sends and which ranks it sends to and receives from.
 func TestHalvingSteps(t *testing.T) {
 	for ranks, want := range map[int]string{

@@ -33,8 +33,8 @@ func Load(ctx context.Context, name string, sets ...string) (*Config, error) {
 	return c, err
 }
 
-// Parse is like Load, but reads the configuration from src. The text may extend the preset,
-// but no files. Errors refer to the text by name.
+// Parse reads a configuration from src. The text may extend the preset, but no files. Each
+// of sets changes one value, as in Load. Errors refer to src by name.
 func Parse(name string, src []byte, sets ...string) (*Config, error) {
 	c, err := file.Parse(name, src, sets...)
 	if err == nil {

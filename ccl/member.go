@@ -43,8 +43,8 @@ func (m *member) copy(to, from tl.Ptr, n int) {
 	}
 }
 
-// runSingle performs the collective by itself if the group has only one rank. It reports
-// whether it did.
+// runSingle performs the collective without messages if the group has only one rank. It
+// reports whether it performed the collective. It never performs a SendRecv.
 func (m *member) runSingle() bool {
 	if m.Ranks > 1 || m.Collective == SendRecv {
 		return false

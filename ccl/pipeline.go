@@ -209,7 +209,7 @@ func (l *pipeline) receive(i int, at item) (x tl.Tile, early bool) {
 
 // chooseSpacing returns the smallest spacing between segments, in rounds, with which no
 // channel carries more than `ahead` messages in a round. The result is at least `least`. If
-// no smaller spacing is enough, it is steps.
+// no smaller spacing is enough, the result is `steps`.
 func (l *pipeline) chooseSpacing(steps, ahead, least int) int {
 	for spacing := least; spacing < steps; spacing++ {
 		if l.maxLoad(spacing, steps) <= ahead {
@@ -236,7 +236,8 @@ func (l *pipeline) maxLoad(spacing, steps int) (most int) {
 }
 
 // oneFlow runs a pipeline with a single flow. All its steps have the same number of
-// messages, over one channel or over one channel each.
+// messages. All messages count as messages of one channel, even if the exchanger sends them
+// to several ranks.
 type oneFlow struct {
 	exchanger
 	segments, count, pieces int

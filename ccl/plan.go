@@ -62,7 +62,7 @@ func (p *Plan) Block(i int) (from, count int) {
 	return from, count
 }
 
-// Between returns the number of elements that rank from sends to rank to in AllToAll.
+// Between returns the number of elements that rank `from` sends to rank `to` in AllToAll.
 func (p *Plan) Between(from, to int) int { return p.Count(from*p.Ranks + to) }
 
 // total returns the total number of elements in the blocks of all ranks.

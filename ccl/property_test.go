@@ -11,8 +11,8 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// drawExperiment draws a random experiment: algorithm, collective, group, counts, dtype and
-// reduction, with any queues that hold as many messages as the plan says. If collectives
+// drawExperiment draws a random experiment: algorithm, collective, group, counts, dtype,
+// reduction and queues. The queues hold as many messages as the plan says. If collectives
 // are given, it draws one of them.
 func drawExperiment(t *rapid.T, collectives ...Collective) experiment {
 	c := rapid.SampledFrom(collectives).Draw(t, "collective")

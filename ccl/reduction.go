@@ -73,8 +73,9 @@ func (p *Plan) Combine(x, y tl.Tile) tl.Tile {
 	return x.Add(y)
 }
 
-// Result returns the final value of elements that were combined from all ranks: for Avg it
-// divides them, otherwise it returns them unchanged.
+// Result returns the final value of elements that were combined from all ranks. For Avg it
+// divides the elements by p.Divisor, or by the number of ranks if p.Divisor is 0. For other
+// reductions it returns the elements unchanged.
 func (p *Plan) Result(x tl.Tile) tl.Tile {
 	if p.Reduction != Avg {
 		return x

@@ -102,7 +102,7 @@ func queueSchemas(t *testing.T) map[reflect.Type]*jsonschema.Schema {
 }
 
 // comments returns the comments of config.go as sentences. The key of a type's comment is
-// its name, and the key of a field's comment is "Type.Field".
+// the type's name, and the key of a field's comment is "Type.Field".
 func comments(t *testing.T) map[string]string {
 	file, err := parser.ParseFile(token.NewFileSet(), "config.go", nil, parser.ParseComments)
 	if err != nil {
@@ -137,8 +137,8 @@ func comments(t *testing.T) map[string]string {
 	return found
 }
 
-// loaderOnly lists the rules that a schema cannot express, by a part of the loader's
-// message. Only for these may the schema accept a file that the loader refuses.
+// loaderOnly lists parts of the loader's messages for rules that a schema cannot express.
+// The schema may accept what the loader refuses only for these rules.
 var loaderOnly = []string{
 	"algorithm: unknown word", // a program may register algorithms
 	"out of range",            // the upper end of a size

@@ -28,7 +28,7 @@ import (
 //
 //	all_reduce sips=4 elements=5 hops=6 bytes=48
 //
-// It runs a collective on the preset alpha_beta. The arguments are:
+// The command runs a collective on the preset alpha_beta. The arguments are:
 //
 //   - sips and rows: the number of SIPs, and the rows of their grid.
 //   - cubes and cube_rows: the number of cubes of each SIP, and the rows of their grid.

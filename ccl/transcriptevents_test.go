@@ -83,8 +83,8 @@ func (s *transcript) combine(t *testing.T, op *oplog.Op) {
 }
 
 // outputEvent returns the event to which op, the send or store of a tile, belongs. It is
-// the event that the tile comes from. If the tile was loaded or has waited since, it is a
-// new event.
+// the event that the tile comes from. If the tile was loaded from memory, or was not sent
+// at the time of its event, it is a new event.
 func (s *transcript) outputEvent(t *testing.T, op *oplog.Op) *event {
 	tile := op.Args[0].From
 	e := s.byTile[tile]

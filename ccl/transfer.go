@@ -87,8 +87,8 @@ func (p *Plan) TreeChunks(n int) int {
 	return max(tl.CDiv(n, p.Chunk), min(n/small, p.Slots, enough))
 }
 
-// treeChunks returns the chunks of the n elements that begin at offset `place`, from first
-// to last.
+// treeChunks returns the chunks of the n elements that begin at offset `place`, in the
+// order of their offsets.
 func (p *Plan) treeChunks(place, n int) chunks {
 	parts := p.TreeChunks(n)
 	return func(i int) (at, count int, more bool) {
@@ -101,7 +101,7 @@ func (p *Plan) treeChunks(place, n int) chunks {
 }
 
 // transfer returns a transfer whose items are the chunks of c. do handles each chunk that
-// is not empty. needs appends to cases what that chunk waits for.
+// is not empty. needs appends the cases that such a chunk waits for to `cases`.
 func (c chunks) transfer(needs func(cases []tl.Case, at, n int) []tl.Case, do func(at, n int)) *transfer {
 	var cases []tl.Case
 	return &transfer{

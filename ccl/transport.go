@@ -69,7 +69,8 @@ func (c *Transport) Send(port tl.Port, x tl.Tile) {
 	l.out, l.free = l.out.Add(n), l.free-n
 }
 
-// Recv waits for the next message of the neighbour at a port, and returns its n elements.
+// Recv waits for the next message of the neighbour at a port. It returns the n elements of
+// the message as a tile.
 func (c *Transport) Recv(port tl.Port, n int) tl.Tile {
 	if c.links == nil {
 		return c.t.Recv(port, tl.Shape{n}, c.dtype)

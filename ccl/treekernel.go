@@ -181,8 +181,9 @@ func (c *treeMember) subtree(list []descendant, rank int, port tl.Port) []descen
 	return list
 }
 
-// barrier sends a message of one element from every rank towards the root, and one message
-// back.
+// barrier waits for a message of one element from each child and sends one to the parent.
+// Then it waits for a message from the parent and sends one to each child. The root has no
+// parent.
 func (c *treeMember) barrier() {
 	x := c.t.Zeros(tl.Shape{1}, c.DType)
 	for _, child := range c.node.Children {

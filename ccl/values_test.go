@@ -12,9 +12,9 @@ import (
 // values holds the elements of one rank's input or output, block by block.
 type values [][]float64
 
-// inputs draws the random input of all ranks. With whole, the elements are whole numbers
-// such that every reduction is exact in every dtype and in any order. Otherwise they are
-// real numbers.
+// inputs draws the random input of all ranks. If `whole` is set, the elements are whole
+// numbers such that every reduction is exact in every dtype and in any order. Otherwise
+// they are real numbers.
 func (e *experiment) inputs(seed uint64, whole bool) []values {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	all := make([]values, e.Ranks)
@@ -31,10 +31,10 @@ func (e *experiment) inputs(seed uint64, whole bool) []values {
 	return all
 }
 
-// draw returns one random element. For a product, the chosen rank has 2 or -2, and all
-// others 1 or -1. Sums of 200 ranks are whole numbers of at most 8 bits, which bf16
-// represents exactly. The same holds for PremulSum, where twice the sum of halves is such a
-// number.
+// draw returns one random element of a rank. For a product of whole numbers, the element is
+// 2 or -2 if `chosen` is set, and otherwise 1 or -1. Sums of 200 ranks are whole numbers of
+// at most 8 bits, which bf16 represents exactly. The same holds for PremulSum, where twice
+// the sum of halves is such a number.
 func (e *experiment) draw(rng *rand.Rand, chosen, whole bool) float64 {
 	switch {
 	case !whole:

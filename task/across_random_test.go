@@ -58,12 +58,14 @@ const (
 	circulatesOnSignal        // circulates after a signal has arrived
 )
 
-// give puts the region x of this rank into the same region of a peer, at the address there.
+// give puts region x of this rank into the same region of the given peer. `there` points to
+// the region at the peer.
 func give(t *tl.PE, x, there tl.Ptr, peer int) {
 	forRows(t, x, func(first int, s tl.Shape) { t.Put(peer, there.At(first), t.Load(x.At(first), s, tl.I32)) })
 }
 
-// take computes x = 3 x + y, where y is the same region of the peer.
+// take computes x = 3 x + y, where y is the same region of the given peer. `there` points
+// to y.
 func take(t *tl.PE, x, there tl.Ptr, peer int) {
 	forRows(t, x, func(first int, s tl.Shape) {
 		t.Store(x.At(first), t.Load(x.At(first), s, tl.I32).Mul(3).Add(t.Get(peer, there.At(first), s, tl.I32)))
@@ -71,8 +73,8 @@ func take(t *tl.PE, x, there tl.Ptr, peer int) {
 }
 
 // circulate adds c and the sum of x to each element of x. Members are connected in a ring
-// and pass their sums around. If heard is not 0, the last member first waits until signal 0
-// is at least heard.
+// and pass their sums around. If `heard` is not 0, the last member first waits until signal
+// 0 is at least `heard`.
 func circulate(t *tl.PE, x tl.Ptr, c, heard int) {
 	me, all, one := t.ProgramID(0), t.NumPrograms(0), tl.Shape{1}
 	if me == all-1 && heard > 0 {
@@ -91,8 +93,9 @@ func circulate(t *tl.PE, x tl.Ptr, c, heard int) {
 	})
 }
 
-// forward computes x = 3 x + y, where y is the same region of the peer. Only the first
-// member of a line gets y from the peer. It sends y to the other members.
+// forward computes x = 3 x + y, where y is the same region of the given peer, to which
+// `there` points. Only the first member of a line gets y from the peer. It sends y to the
+// other members.
 func forward(t *tl.PE, x, there tl.Ptr, peer int) {
 	all := tl.Shape{x.Dim(0)}
 	if all[0] == 0 {
@@ -112,14 +115,15 @@ func forward(t *tl.PE, x, there tl.Ptr, peer int) {
 	})
 }
 
-// reduce computes z = (y + x) - c, where y is the region of the peer that corresponds to x.
+// reduce computes z = (y + x) - c, where y is the region of the given peer that corresponds
+// to x. `there` points to y.
 func reduce(t *tl.PE, x, there, z tl.Ptr, peer, c int) {
 	forRows(t, x, func(first int, s tl.Shape) {
 		t.Wait(t.Composite(tl.ReducePeers(tl.OpAdd, z.At(first), x.At(first), s, tl.I32, peer, t.Rank()), tl.Do(tl.OpSub, c)))
 	})
 }
 
-// signal computes x = 3 x + c. Its first member also notifies a peer.
+// signal computes x = 3 x + c. The first member of the task also notifies the given peer.
 func signal(t *tl.PE, x tl.Ptr, peer, c int) {
 	affine(t, x, c)
 	if t.ProgramID(0) == 0 {
@@ -296,9 +300,9 @@ func (s *interpreter) run(rank int) {
 	}
 }
 
-// runOperation runs one operation, unless it depends on an odd value and the last value is
-// even. It also reads the values that the operation asks for. next is the ID of the next
-// task.
+// runOperation runs operation a. It skips the operation if a.onlyIfOdd is set and the last
+// value that was read is even. It also reads the values that the operation asks for. next
+// is the ID of the next task.
 func (s *interpreter) runOperation(a *operation, next *ID) {
 	if a.onlyIfOdd && !s.lastOdd {
 		return
@@ -539,8 +543,9 @@ func TestRanksProgramsOnSharedMemory(t *testing.T) {
 }
 
 // TestRanksPrograms checks random programs with edges between ranks, domains, and tasks
-// that depend on values. They must compute the same values as their tasks run one by one.
-// The test runs them under all runtimes, on the simulated machine and on real ranks.
+// that depend on values. A program must compute the same values as if its tasks ran one by
+// one. The test runs each program under all runtimes, on the simulated machine and on real
+// ranks.
 func TestRanksPrograms(t *testing.T) {
 	programs, values, messages := 0, 0, 0
 	rapid.Check(t, func(t *rapid.T) {

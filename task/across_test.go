@@ -14,7 +14,7 @@ import (
 )
 
 // chainAcross returns an orchestration of all ranks: a chain of n tasks that alternate
-// between two ranks. Each kernel has ops operations.
+// between two ranks. Each kernel has `ops` operations.
 func chainAcross(n, ops int) func(b *Builder) {
 	return func(b *Builder) {
 		var last []ID
@@ -25,8 +25,8 @@ func chainAcross(n, ops int) func(b *Builder) {
 }
 
 // fanOutAcross returns an orchestration of all ranks: n tasks on rank 1 wait for one task
-// on rank 0. With withSink, one more task on rank 0 waits for all of the n tasks. Each
-// kernel has ops operations.
+// on rank 0. If `withSink` is set, one more task on rank 0 waits for all of the n tasks.
+// Each kernel has `ops` operations.
 func fanOutAcross(n, ops int, withSink bool) func(b *Builder) {
 	return func(b *Builder) {
 		args := Args{Scalar("n", ops)}
@@ -41,8 +41,9 @@ func fanOutAcross(n, ops int, withSink bool) func(b *Builder) {
 	}
 }
 
-// messageTime computes, by the closed form of the fabric, how long a message takes from one
-// SIP to another, and how long it occupies the narrowest link.
+// messageTime computes two times by the closed form of the fabric: m, how long a message
+// takes from SIP `from` to SIP `to`, and gap, how long the message occupies the narrowest
+// link between the two SIPs.
 func messageTime(t *testing.T, g *topology.Graph, from, to int) (m, gap Time) {
 	t.Helper()
 	path, err := g.Route(nil, g.PENode(from, 0, 0, topology.KindTCM), g.PENode(to, 0, 0, topology.KindTCM))

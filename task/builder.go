@@ -154,7 +154,8 @@ func (b *Builder) checkBuilding(op string) {
 // program runs; x.Source identifies this memory to the caller.
 func (b *Builder) Declare(x Tensor) *Tensor { return b.DeclareOn(b.ownRank("Declare"), x) }
 
-// DeclareOn is Declare for a tensor of the given rank, in an orchestration of all ranks.
+// DeclareOn adds tensor x to the program of the given rank, in an orchestration of all
+// ranks. As for Declare, the caller provides the memory when the program runs.
 func (b *Builder) DeclareOn(rank int, x Tensor) *Tensor {
 	b.checkBuilding("Declare")
 	return b.declare("Declare", b.programOf("Declare", rank), x)

@@ -14,9 +14,10 @@ type taskTimes struct {
 	builds  Time   // when building the task began
 }
 
-// check checks what must hold for every simulated run. Times are in order and add up, no
-// core does two things at once, no task overtakes another, storage does not overflow, and
-// the op log records what each task waited for.
+// check checks what must hold for every simulated run. Times are in order and add up. No
+// core does two things at once. Tasks are dispatched in the order in which they became
+// ready, except that the oldest task may go first. Storage does not overflow. The op log
+// records what each task waited for.
 func (o *outcome) check(t tester) {
 	t.Helper()
 	tasks := make([][]taskTimes, o.Ranks)
@@ -170,8 +171,8 @@ func (o *outcome) checkStorage(t tester, p *Program, tasks []taskTimes) {
 	}
 }
 
-// countStored returns the number of tasks that are in storage when building task next
-// begins. Tasks whose ends are read at that instant do not count.
+// countStored returns the number of tasks that are in storage at the instant when the
+// building of task `next` begins. Tasks whose ends are read at that instant do not count.
 func (o *outcome) countStored(p *Program, tasks []taskTimes, next int) (held int) {
 	rings := o.config().TensorMap.Rings
 	depth := func(i int) int { return min(int(p.Tasks[i].Depth), rings-1) }
@@ -311,8 +312,8 @@ func (o *outcome) countGraphs() (n int) {
 	return n
 }
 
-// checkLog checks the op log: the beginning of each task must list the ends of the tasks
-// that it waited for, and the right operation as its cause.
+// checkLog checks the op log. The operation that begins a task must list the ends of the
+// tasks that the task waited for, and must name the right operation as its cause.
 func (o *outcome) checkLog(t tester, tasks [][]taskTimes) {
 	t.Helper()
 	pes := sips(o.Ranks).Spec().CubesPerSIP() * sips(o.Ranks).Spec().PEsPerCube()

@@ -31,7 +31,7 @@ func drawConfig(r *rand.Rand, p *Program, cores int) *Config {
 }
 
 // TestValuesEqualSubmissionOrder checks that a random program computes the same values as
-// its tasks run one by one in the order of submission. Runtimes that infer edges run the
+// if its tasks ran one by one in the order of submission. Runtimes that infer edges run the
 // program without any explicit edges. All runtimes run it with explicit edges that cover
 // every conflict. The test uses the simulated machine and a real rank.
 func TestValuesEqualSubmissionOrder(t *testing.T) {

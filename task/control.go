@@ -90,8 +90,8 @@ func (d *device) occupy(core int, kind WorkKind, id ID, took Time, ends sim.Kind
 	d.engine.Post(d.engine.Now()+took, d.event(ends, d.rank, at, n))
 }
 
-// logWork adds to the result the work of a control core for task id, which begins now and
-// takes the time `took`.
+// logWork adds work of a control core to the result. The work is for task id, begins now
+// and takes the time `took`.
 func (d *device) logWork(core int, kind WorkKind, id ID, took Time) {
 	from := d.engine.Now() - d.start
 	d.result.Control = append(d.result.Control, Work{d.rank, core, kind, id, from, from + took})
@@ -190,7 +190,8 @@ type coreReservation struct {
 	largest      maxTree // numbers of members of the tasks that have not started
 }
 
-// grow adds the tasks that were added to program p since the last call.
+// grow extends the reservation to the tasks that were added to program p since the last
+// call.
 func (t *coreReservation) grow(p *Program) {
 	more := make([]bool, len(p.Tasks)-len(t.started))
 	t.program, t.started, t.ended = p, append(t.started, more...), append(t.ended, more...)

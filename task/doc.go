@@ -21,9 +21,9 @@
 // tasks writes. Under host_build_graph and tensormap_and_ringbuffer the task submitted
 // later waits for the earlier one. Under aicpu_build_graph only explicit edges ([After])
 // order tasks. A program whose edges cover all its conflicts computes the same values under
-// all three runtimes: those of its tasks run one by one in the order of submission. A
-// kernel that accesses memory outside the regions of its task is stopped, because no
-// runtime could order that access.
+// all three runtimes: the values that its tasks compute if they run one by one in the
+// order of submission. A kernel that accesses memory outside the regions of its task is
+// stopped, because no runtime could order that access.
 //
 // Ranks with their own orchestrations have no edges between them. Their tasks put, get,
 // notify and wait as kernels of different PEs do, and [AtPeers] declares a region that a
@@ -54,11 +54,11 @@
 // # Files
 //
 // [Build] records the program of a rank (builder.go, rank.go) up to the first value that
-// the orchestration asks for (value.go). tensormap.go derives its dependencies, and
-// unordered.go finds the conflicts that no edges order. schedule.go keeps the state of a
-// program without times: which tasks are stored, ready or ended. neighbors.go keeps what a
-// rank knows of the tasks of other ranks, and the queues between the members of a group.
-// guard.go restricts kernels to their regions.
+// the orchestration asks for (value.go). tensormap.go derives the dependencies of tasks,
+// and unordered.go finds the conflicts that no edges order. schedule.go keeps the state
+// of a program without times: which tasks are stored, ready or ended. neighbors.go keeps
+// what a rank knows of the tasks of other ranks, and the queues between the members of a
+// group. guard.go restricts kernels to their regions.
 //
 // On the simulated machine ([Run], sim.go) control cores are models with times
 // (control.go), which send messages (inbox.go) and read values (host.go). A [Result]

@@ -11,7 +11,8 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// swap puts row x into the peer's part of the domain tensor box, and notifies the peer.
+// swap puts row x of this rank into the given peer's part of the domain tensor `box`, and
+// notifies the peer.
 func swap(t *tl.PE, x, box tl.Ptr, peer int) {
 	t.Put(peer, box, t.Load(x, tl.Shape{3}, tl.I32))
 	t.Notify(peer, 0, tl.Add, 1)

@@ -109,8 +109,8 @@ func (l *launch) allocateDomains(r *torch.Rank) error {
 }
 
 // allocateDomain allocates the memory of the tensors of d, and records which memory the
-// part of each member uses. d is the n-th domain whose first member is the rank of program
-// first.
+// part of each member uses. The first member of d is the rank of program `first`. d has
+// number n, counted from 0, among the domains with this first member.
 func (l *launch) allocateDomain(r *torch.Rank, programs []*Program, first *Program, n int, d *Domain) error {
 	var pes []int
 	for _, rank := range d.ranks {
@@ -134,8 +134,9 @@ func (l *launch) allocateDomain(r *torch.Rank, programs []*Program, first *Progr
 	return nil
 }
 
-// matchingDomain returns the domain as program p has created it. The domain is the n-th one
-// whose first member is the rank of program first.
+// matchingDomain returns the domain, as program p has created it, whose first member is the
+// rank of program `first`. In program `first` the domain has number n, counted from 0,
+// among the domains with this first member.
 func (p *Program) matchingDomain(first *Program, n int) *Domain {
 	before := domainsWith(first.domainsLedBy(first.Rank)[:n], p.Rank)
 	return p.domainsLedBy(first.Rank)[len(before)]

@@ -15,7 +15,8 @@ func square(t *tl.PE, x tl.Ptr, n int) {
 	t.Store(x, v.Mul(v))
 }
 
-// total stores the sum of the rows of x, each of n elements, as a row of n elements.
+// total stores in `sum` the sum of the given number of rows of x. Each row has n elements,
+// and so has the sum.
 func total(t *tl.PE, x, sum tl.Ptr, rows, n int) {
 	v := t.Load(x, tl.Shape{n}, tl.F32)
 	for row := 1; row < rows; row++ {
@@ -93,7 +94,7 @@ func Example_ranks() {
 	// tensormap_and_ringbuffer   2844.348105ns  [1 2 31 42]
 }
 
-// give puts n elements of x into the box of a peer.
+// give puts n elements of x into the box of the given peer.
 func give(t *tl.PE, x, box tl.Ptr, n, peer int) {
 	t.Put(peer, box, t.Load(x, tl.Shape{n}, tl.F32))
 }
@@ -123,7 +124,7 @@ func Example_single() {
 	// tensormap_and_ringbuffer   3346.836845ns  [1 2 31 42]
 }
 
-// halve halves n elements of x, and stores the largest of the results.
+// halve halves n elements of x, and stores the largest of the results in `largest`.
 func halve(t *tl.PE, x, largest tl.Ptr, n int) {
 	v := t.Load(x, tl.Shape{n}, tl.F32).Mul(0.5)
 	t.Store(x, v)

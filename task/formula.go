@@ -20,9 +20,9 @@ import (
 // core, and the kernel.
 func (c *Control) flightTime(d topology.Time) topology.Time { return c.ToCompute + c.CoreSwitch + d }
 
-// handlingTime returns w + F + R: the time from the dispatch of a task, whose kernel takes
-// d, until its end is known. w is a posted write, F the flight of the task, and R a
-// register read.
+// handlingTime returns w + F + R: the time from the start of a task's dispatch until the
+// end of the task is known. The kernel of the task takes d. w is a posted write, F the
+// flight of the task, and R a register read.
 func (c *Control) handlingTime(d topology.Time) topology.Time {
 	return c.PostedWrite + c.flightTime(d) + c.RegisterRead
 }

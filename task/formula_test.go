@@ -9,7 +9,7 @@ import (
 )
 
 // chain returns an orchestration of n tasks, each of which waits for the previous one. Each
-// kernel has ops operations.
+// kernel has `ops` operations.
 func chain(n, ops int) func(b *Builder) {
 	return func(b *Builder) {
 		var last []ID
@@ -19,8 +19,8 @@ func chain(n, ops int) func(b *Builder) {
 	}
 }
 
-// fanOut returns an orchestration in which n tasks wait for one task. With withSink, one
-// more task waits for all of the n tasks. Each kernel has ops operations.
+// fanOut returns an orchestration in which n tasks wait for one task. If `withSink` is set,
+// one more task waits for all of the n tasks. Each kernel has `ops` operations.
 func fanOut(n, ops int, withSink bool) func(b *Builder) {
 	return func(b *Builder) {
 		args := Args{Scalar("n", ops)}

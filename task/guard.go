@@ -98,7 +98,7 @@ func (g *guard) checkMember(b *tl.Block) error {
 }
 
 // tensorOf returns the tensor of the task that contains all bytes at the addresses from
-// first to end-1, or nil if there is none.
+// `first` to `end`-1, or nil if there is none.
 func (g *guard) tensorOf(first, end int64) *Tensor {
 	for i := range g.task.Args {
 		x := g.task.Args[i].Region.Tensor
@@ -119,8 +119,8 @@ func (g *guard) Peer(rank int) (int, error) {
 	return g.peerID(rank), nil
 }
 
-// Signal returns an error unless signal n exists. If changes is false, the kernel waits for
-// the signal; this counts as communication with the ranks that change the signal.
+// Signal returns an error unless signal n exists. If `changes` is false, the kernel waits
+// for the signal. Waiting counts as communication with the ranks that change the signal.
 func (g *guard) Signal(n int, changes bool) error {
 	g.usesPeers = g.usesPeers || !changes
 	if has := max(0, g.signals); g.signals != 0 && (n < 0 || n >= has) {

@@ -23,7 +23,7 @@ type tester interface {
 }
 
 // newSystem returns the first rank of a new context. The context has the topology of a
-// preset, changed by the settings sets.
+// preset, in which each of `sets` changes one value.
 func newSystem(t testing.TB, preset string, o torch.Options, sets ...string) *torch.Rank {
 	t.Helper()
 	spec, err := topology.Load(t.Context(), preset, sets...)
@@ -42,7 +42,7 @@ func newSystem(t testing.TB, preset string, o torch.Options, sets ...string) *to
 	return c
 }
 
-// loadConfig returns the default configuration, changed by the settings sets.
+// loadConfig returns the default configuration, in which each of `sets` changes one value.
 func loadConfig(t testing.TB, sets ...string) *Config {
 	t.Helper()
 	c, err := Load(t.Context(), "default", sets...)

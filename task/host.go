@@ -16,8 +16,8 @@ type hostBuilder struct {
 	readStart      Time      // when the reading began
 }
 
-// build builds the graph of the tasks that are recorded but not yet built. When it is
-// built, the tasks are launched.
+// build starts to build the graph of the tasks that are recorded but not yet built. When
+// the graph is complete, its tasks are launched.
 func (s *hostBuilder) build() {
 	n, d := 0, s.devices[0]
 	for _, e := range s.devices {
@@ -105,7 +105,7 @@ func (d *device) deliverValue() {
 }
 
 // grow adds the tasks that the orchestration has recorded since the last call. It returns
-// an error if the storage is too small for them.
+// an error if these tasks do not fit into the storage or the compute cores of the rank.
 func (d *device) grow() error {
 	err := d.schedule.grow()
 	if err == nil {
@@ -114,7 +114,8 @@ func (d *device) grow() error {
 	return err
 }
 
-// enlarge extends the slices that the device keeps by task to all recorded tasks.
+// enlarge extends the slices of the device that are indexed by task, so that they have an
+// entry for each recorded task.
 func (d *device) enlarge() {
 	more := len(d.Tasks) - len(d.firstCore)
 	d.result.Tasks += more

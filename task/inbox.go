@@ -55,8 +55,8 @@ func (m *inboxes) close() error {
 	return m.window.Close()
 }
 
-// send appends a message to this rank's list at rank "to". what is the number of a task or
-// a pause.
+// send appends a message to the list that the window of rank `to` has for messages of this
+// rank. what is the number of a task or a pause.
 func (m *inboxes) send(to int, what int64, value float64) error {
 	if m.sent[to] == m.capacity {
 		return fmt.Errorf("rank %d has sent %d messages to rank %d, and a program with values has at most that number between two real ranks: use fewer edges between ranks, or fewer values", m.rank, m.capacity, to)
@@ -179,8 +179,8 @@ func (w *workers) readElement(p *pause) float64 {
 	return numeric.Get(p.x.DType, data, int(p.elem))
 }
 
-// startPosting starts to write the next due message to another rank on a control core. It
-// reports whether there was a message.
+// startPosting makes a control core start to write the next message that is due to another
+// rank. It reports whether there was a message.
 func (d *device) startPosting(core int) bool {
 	if d.due.len() == 0 {
 		return false

@@ -67,8 +67,8 @@ func (j *job) initialContents() contents {
 	return all
 }
 
-// checkEqual fails the test unless the arrays have the values of want. what describes the
-// run in the message.
+// checkEqual fails the test unless all values of got equal those of want. what describes
+// the run in the message.
 func (got contents) checkEqual(t tester, what string, want contents) {
 	t.Helper()
 	for i := range want {
@@ -191,8 +191,8 @@ func (j *job) runSimulated(t tester, o Options, machine torch.Options) (*outcome
 	return out, nil
 }
 
-// mustRunSimulated is runSimulated for a job that must not fail: the test fails if the job
-// returns an error.
+// mustRunSimulated runs the job on the simulated machine, as runSimulated does, and returns
+// the outcome. If the job returns an error, the test fails.
 func (j *job) mustRunSimulated(t tester, o Options, machine torch.Options) *outcome {
 	t.Helper()
 	out, err := j.runSimulated(t, o, machine)
@@ -206,7 +206,8 @@ func (j *job) mustRunSimulated(t tester, o Options, machine torch.Options) *outc
 // arrays after the run, and the error of each rank.
 func (j *job) runReal(o Options) (contents, []error) { return j.runRealOn(inproc.Name, o) }
 
-// runRealOn is runReal for ranks of the given backend.
+// runRealOn runs the job on real ranks of the given backend. It returns the values of the
+// arrays after the run, and the error of each rank.
 func (j *job) runRealOn(backend string, o Options) (contents, []error) {
 	got := make(contents, len(j.arrays))
 	for i := range got {

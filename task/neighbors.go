@@ -150,13 +150,14 @@ func (s *schedule) addOutEdges() {
 	}
 }
 
-// postTo adds to the due messages one that reports to a rank that task id has ended.
+// postTo adds a message to the messages that are due. The message reports to the given rank
+// that task id has ended.
 func (s *schedule) postTo(rank int, id ID) {
 	s.due.push(message{rank, Ref{int32(s.Rank), id}, -1})
 }
 
-// postEnd adds to the due messages those that report that task id has ended, one for each
-// rank that waits for the task.
+// postEnd adds a message for each rank that waits for task id to the messages that are due.
+// The messages report that the task has ended.
 func (s *schedule) postEnd(id ID) {
 	for _, rank := range s.receivers[id] {
 		s.postTo(rank, id)
@@ -199,8 +200,8 @@ func (s *schedule) valueToRead() (*pause, bool) {
 }
 
 // describeWait describes the value that the orchestration waits for, for error messages.
-// The description follows the separator. If the orchestration waits for no value, the
-// result is "".
+// The result begins with the separator. If the orchestration waits for no value, the result
+// is "".
 func (s *schedule) describeWait(separator string) string {
 	if !s.hasPause(s.passed) {
 		return ""
@@ -223,8 +224,8 @@ func (p *Program) programOf(r Ref) *Program {
 	return p.builder.programs[r.Rank]
 }
 
-// postValue adds to the due messages one for every other rank of the orchestration, which
-// reports that the value of the given pause is known.
+// postValue adds a message for every other rank of the orchestration to the messages that
+// are due. The messages report that the value of the given pause is known.
 func (s *schedule) postValue(pause int) {
 	for _, p := range s.builder.programs {
 		if p.Rank != s.Rank {

@@ -175,8 +175,8 @@ func TestGroupTakesAsLongAsALaunch(t *testing.T) {
 }
 
 // TestGroupMakespan checks that the makespan of a chain of task groups equals the closed
-// form of a chain. The time of the kernel is that of a launch of its own, and there is a
-// posted write for each member.
+// form of a chain. In the closed form, the kernel takes as long as in a launch on the same
+// PEs, and a dispatch takes one posted write for each member.
 func TestGroupMakespan(t *testing.T) {
 	const n = 301
 	self := newSystem(t, "ring6", torch.Options{NoData: true})
@@ -294,7 +294,7 @@ func (c *exchange) expected() contents {
 }
 
 // TestExchanges checks that task groups whose members exchange messages compute the same
-// values as their tasks run one by one. Several groups run at once, wait for cores, or
+// values as if their tasks ran one by one. Several groups run at once, wait for cores, or
 // follow each other on the same PEs with different partners. The test runs them under every
 // runtime, simulated, replayed and on real ranks. It also checks that messages order the
 // accesses of members.

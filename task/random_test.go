@@ -264,8 +264,9 @@ func (s *sample) job(explicit bool) *job {
 }
 
 // minSlots returns the smallest number of slots per task ring with which all scopes of the
-// program can end, if there is the given number of rings. A scope needs a slot for each of
-// its tasks in its own ring, from the scope's first own task on.
+// program can end, if there is the given number of rings. The ring of a scope must hold all
+// tasks of the scope and of nested scopes that use the same ring. Tasks before the first
+// task that belongs to the scope itself do not count.
 func (p *Program) minSlots(rings int) int {
 	ring := func(t *Task) int { return min(int(t.Depth), rings-1) }
 	most := 1

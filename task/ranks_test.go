@@ -24,8 +24,8 @@ func push(t *tl.PE, own, box tl.Ptr, signal int) {
 	t.Notify(next(t), signal, tl.Add, 1)
 }
 
-// pull waits until the signal counts the given number of pushes, and computes own = 3 own +
-// box.
+// pull waits until the given signal counts the given number of pushes, and computes own = 3
+// own + box.
 func pull(t *tl.PE, own, box tl.Ptr, signal, pushes int) {
 	t.WaitSignal(signal, tl.GE, pushes)
 	forRows(t, own, func(first int, s tl.Shape) {
@@ -33,15 +33,15 @@ func pull(t *tl.PE, own, box tl.Ptr, signal, pushes int) {
 	})
 }
 
-// publish copies the rows `own` to out.
+// publish copies the rows `own` to the rows `out`.
 func publish(t *tl.PE, own, out tl.Ptr) {
 	forRows(t, own, func(first int, s tl.Shape) { t.Store(out.At(first), t.Load(own.At(first), s, tl.I32)) })
 }
 
-// tell notifies the next rank that the rows out of this rank are complete.
+// tell notifies the next rank that the rows `out` of this rank are complete.
 func tell(t *tl.PE, out tl.Ptr, signal int) { t.Notify(next(t), signal, tl.Set, 1) }
 
-// fetch gets the rows out of the previous rank, and computes own = own - 2 out.
+// fetch gets the rows `out` of the previous rank, and computes own = own - 2 out.
 func fetch(t *tl.PE, own, out tl.Ptr, signal int) {
 	t.WaitSignal(signal, tl.EQ, 1)
 	forRows(t, own, func(first int, s tl.Shape) {
@@ -50,8 +50,8 @@ func fetch(t *tl.PE, own, out tl.Ptr, signal int) {
 }
 
 // ringJob returns a job in which the ranks of a ring push, pull, publish and fetch in each
-// of count rounds. Each of these tasks handles height rows and has the given number of
-// members. With explicit, each task has an edge from the previous one.
+// of `count` rounds. Each of these tasks handles `height` rows and has the given number of
+// members. If `explicit` is set, each task has an edge from the previous one.
 func ringJob(ranks, count, height, members int, explicit bool) *job {
 	shape := func(n int) tl.Shape { return tl.Shape{n * height, 3} }
 	submit := func(b *Builder, x []*Tensor) {
@@ -81,7 +81,7 @@ func ringJob(ranks, count, height, members int, explicit bool) *job {
 	return &job{ranks: ranks, arrays: []array{{shape(1), init}, {shape: shape(count)}, {shape: shape(count)}}, submit: submit}
 }
 
-// ringResult returns the values that ringJob must compute in count rounds.
+// ringResult returns the values that ringJob must compute in `count` rounds.
 func (j *job) ringResult(count int) contents {
 	all := j.initialContents()
 	own, box, out := all[0], all[1], all[2]

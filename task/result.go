@@ -202,8 +202,8 @@ func (r *Result) criticalPath() (c Critical) {
 	return c
 }
 
-// addInterval adds the interval from since to until, in which the tasks of a rank were
-// built, to c. At until a task was submitted. At since the run started, or a task on
+// addInterval adds to c the interval from `since` to `until`, in which the tasks of a rank
+// were built. At `until` a task was submitted. At `since` the run started, or a task on
 // fromRank completed whose value the orchestration waited for. Time without building counts
 // as a message if fromRank is another rank, and otherwise as a stall.
 func (c *Critical) addInterval(r *Result, builds [][]*Work, rank int, since, until Time, fromRank int) {
@@ -228,7 +228,7 @@ func (r *Result) buildWork() [][]*Work {
 }
 
 // buildTime returns how long a rank was building, or reading values, between the times
-// since and until. builds is the result of buildWork.
+// `since` and `until`. builds is the result of buildWork.
 func (r *Result) buildTime(builds [][]*Work, rank int, since, until Time) (took Time) {
 	if r.single && r.Runtime == HostBuildGraph {
 		rank = 0 // one host builds for all ranks

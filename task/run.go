@@ -21,14 +21,15 @@ import (
 type Options struct {
 	Name    string  // for traces and errors; "tasks" if empty
 	Runtime Runtime // required
-	Config  *Config // nil for the Config among the Settings of the torch.Context, else the default
+	Config  *Config // nil for the Config in the Settings of the torch.Context or, if there is none, the default
 	Devices []int   // for Run: the SIP of each rank; nil for all SIPs
 	Single  bool    // for Run: one call of the orchestration submits the tasks of all ranks (OnRank)
 	Signals int     // number of signals that kernels may use; 0 for all of the machine, negative for none
 }
 
-// Run builds the programs of all ranks and runs them on the simulated machine. They start
-// after all operations that r enqueued before. Run returns when the programs have ended.
+// Run builds the programs of all ranks and runs them on the simulated machine. The programs
+// start after all operations that r enqueued before. Run returns when the programs have
+// ended.
 func Run(r *torch.Rank, o Options, orchestrate func(b *Builder)) (_ *Result, err error) {
 	s, err := newSimulation(r, &o)
 	if err != nil {
@@ -124,7 +125,8 @@ type launch struct {
 	domainTensors []*torch.Tensor           // the memory of all domains
 }
 
-// place finds the memory of all tensors and domains, and the PEs on which the launch runs.
+// place allocates the memory of all domains, determines where all tensors are in memory,
+// and selects the PEs on which the launch runs.
 func (l *launch) place(r *torch.Rank) error {
 	if err := l.allocateDomains(r); err != nil {
 		return err
@@ -143,7 +145,7 @@ func (l *launch) place(r *torch.Rank) error {
 	return nil
 }
 
-// addTensors finds where the tensors of device d's program are in the memory of a SIP.
+// addTensors determines where the tensors of device d's program are in the memory of a SIP.
 func (l *launch) addTensors(d *device, sip int) error {
 	for _, x := range d.Tensors {
 		if x.bytes() == 0 {

@@ -29,7 +29,8 @@ type schedule struct {
 	remoteEdges
 }
 
-// newSchedule returns the initial state of program p, which must fit into the limits f.
+// newSchedule returns the initial state of program p. f checks that p fits into the storage
+// and the compute cores of the rank.
 func newSchedule(p *Program, f *limits) *schedule {
 	s := &schedule{
 		Program: p, limits: f, dependencies: newDependencies(f.runtime.infers()),
@@ -41,7 +42,7 @@ func newSchedule(p *Program, f *limits) *schedule {
 }
 
 // grow adds the tasks that the orchestration has recorded since the last call. It returns
-// an error if the storage is too small for them.
+// an error if these tasks do not fit into the storage or the compute cores of the rank.
 func (s *schedule) grow() error {
 	err := s.limits.extend(s.Program)
 	if err == nil {
@@ -50,8 +51,9 @@ func (s *schedule) grow() error {
 	return err
 }
 
-// addTasks adds the tasks that the orchestration has recorded since the last call, without
-// checking the storage.
+// addTasks adds the tasks that the orchestration has recorded since the last call. Unlike
+// grow, it does not check whether these tasks fit into the storage and the compute cores of
+// the rank.
 func (s *schedule) addTasks() {
 	old, n := len(s.pending), len(s.Tasks)
 	s.dependencies.extend(s.Program)
@@ -124,8 +126,9 @@ func (s *schedule) submit() ID {
 }
 
 // takeTask starts the next task that may run with the given number of free compute cores.
-// It returns the task, and reports whether there is one. That is the first ready task or,
-// if that task may not start, the oldest task that has not started.
+// It returns the task, and reports whether it started one. The next task is the first ready
+// task. If that task may not start, it is the oldest task that has not started, provided
+// that this task is ready and may start.
 func (s *schedule) takeTask(free int) (ID, bool) {
 	for s.ready.len() > 0 && s.started[s.ready.at(0)] {
 		s.ready.pop()
@@ -180,8 +183,8 @@ func (s *schedule) end(id ID) {
 	s.unblock(s.successors[id], Ref{int32(s.Rank), id})
 }
 
-// unblock records, for each of the given successors, that a task on which it depends has
-// ended. That task is `by`. A successor without other pending dependencies becomes ready.
+// unblock records that task `by` has ended. Each of the given successors depends on task
+// `by`. A successor without other pending dependencies becomes ready.
 func (s *schedule) unblock(successors []ID, by Ref) {
 	for _, a := range successors {
 		if a >= s.next {

@@ -79,7 +79,7 @@ func (w schemaWriter) object(t reflect.Type) (s, complete *jsonschema.Schema) {
 	return s, complete
 }
 
-// timeSchema returns the schema of a time. It reads it from the schema of topologies.
+// timeSchema reads the schema of a time from the schema of topologies, and returns it.
 func timeSchema(t *testing.T) *jsonschema.Schema {
 	t.Helper()
 	var root jsonschema.Schema

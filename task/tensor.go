@@ -78,8 +78,8 @@ func (r Region) region() Region  { return r }
 func (x *Tensor) region() Region { return x.Box(make([]int, len(x.Shape)), x.Shape) }
 
 // Box returns a box of the tensor as a region. Along axis i the box begins at index
-// start[i] and has extent[i] elements. Axes that are not given are complete:
-// x.Box([]int{row}, []int{n}) is n rows.
+// start[i] and has extent[i] elements. Along later axes, for which start and extent have no
+// entries, the box is complete: x.Box([]int{row}, []int{n}) is n rows.
 func (x *Tensor) Box(start, extent []int) Region {
 	if x == nil {
 		panic(misuse("Box", "a nil tensor"))
@@ -137,7 +137,7 @@ func (a *box) overlaps(b *box) bool {
 	return true
 }
 
-// covers reports whether all elements of b are in a.
+// covers reports whether box a contains all elements of box b.
 func (a *box) covers(b *box) bool {
 	for axis := range a.from {
 		if b.from[axis] < a.from[axis] || b.to[axis] > a.to[axis] {
@@ -211,7 +211,7 @@ func newLimits(r Runtime, c *Config, cores int) *limits {
 }
 
 // extend checks the tasks that were added to program p since the last call. It returns an
-// error if the program no longer fits.
+// error if the program no longer fits into the storage or the compute cores.
 func (f *limits) extend(p *Program) error {
 	from := f.checked
 	f.checked = len(p.Tasks)
@@ -252,9 +252,9 @@ func (f *limits) checkScopes(p *Program, from ID) error {
 	return nil
 }
 
-// scopeError returns the error for task next, which finds its ring full. oldest is the
-// oldest task in the ring. The scope of oldest is too large, because all later tasks in the
-// ring belong to that scope.
+// scopeError returns the error for task `next`, whose ring is full. `oldest` is the oldest
+// task in the ring. The scope of that oldest task is too large, because all later tasks in
+// the ring belong to the same scope.
 func (p *Program) scopeError(oldest, next ID, c *TensorMap) error {
 	scope := p.Scopes[p.Tasks[oldest].Scope]
 	e := &ScopeError{Rank: p.Rank, Scope: scope, Slots: c.Slots, At: p.Tasks[next].ID, Line: p.Tasks[next].Line}
@@ -270,7 +270,8 @@ func (p *Program) scopeError(oldest, next ID, c *TensorMap) error {
 // number of rings.
 func (p *Program) ringIndex(id ID, rings int) int { return min(int(p.Tasks[id].Depth), rings-1) }
 
-// scopeOpen reports whether the scope of task id is still open when task next is submitted.
+// scopeOpen reports whether the scope of task id is still open when task `next` is
+// submitted.
 func (p *Program) scopeOpen(id, next ID) bool {
 	scope := p.Tasks[id].Scope
 	return scope >= 0 && p.Scopes[scope].End > next

@@ -63,8 +63,8 @@ type access struct {
 }
 
 // addTask adds the next task. It returns the tasks that the new task waits for, in order
-// and without duplicates: the tasks in after, and the tasks that conflict with its
-// arguments args.
+// and without duplicates: the tasks in `after`, and the earlier tasks that conflict with
+// the arguments args of the new task.
 func (c *conflicts) addTask(after []ID, args []Arg) []ID {
 	c.accesses = c.accesses[:0]
 	for i := range args {
@@ -106,9 +106,10 @@ func (a access) appendConflicts(to []ID) []ID {
 	return to
 }
 
-// record adds the access of task `by` to the map of its tensor. predecessors lists, by
-// task, what the task waits for. Accesses that a write covers become obsolete: a later task
-// that conflicts with them also conflicts with the write, which comes after them.
+// record adds the access of task `by` to the map of its tensor. predecessors lists, for
+// each task, the tasks that it waits for. Accesses that a write covers become obsolete: a
+// later task that conflicts with such an access also conflicts with the write, which comes
+// after the access.
 func (a access) record(by ID, predecessors [][]ID) {
 	if !a.writes {
 		a.dropReads(by, predecessors)
@@ -121,11 +122,11 @@ func (a access) record(by ID, predecessors [][]ID) {
 	a.written.add(entry{task: by, box: *a.box})
 }
 
-// dropReads marks earlier reads that are covered by this read of task `by` as obsolete. It
-// does so only if the last task that `by` waits for also waits for these reads. Without
+// dropReads marks earlier reads as obsolete if this read of task `by` covers them. It does
+// so only for reads of tasks that the last predecessor of `by` waits for. Without
 // dropReads, a program that repeatedly writes parts of a tensor and then reads all of it
-// would accumulate reads without bound. dropReads searches only if that last task is not
-// older than the task of the previous search.
+// would accumulate reads without bound. dropReads searches only if the last predecessor of
+// `by` is not older than the task of the previous search.
 func (a access) dropReads(by ID, predecessors [][]ID) {
 	if len(predecessors[by]) == 0 {
 		return

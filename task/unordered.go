@@ -71,7 +71,7 @@ func (p *Program) unorderedLines() (texts []string) {
 }
 
 // conflictRegion returns a region of task t that conflicts with a region of the task
-// earlier.
+// `earlier`.
 func (t *Task) conflictRegion(earlier *Task) Region {
 	for i := range t.Args {
 		for k := range earlier.Args {
@@ -107,8 +107,8 @@ func newWalk(p *Program) *walk {
 	return w
 }
 
-// walkBack visits all tasks from which a path of edges leads to task from. It skips tasks
-// that were submitted before the task with ID first.
+// walkBack visits all tasks from which a path of edges leads to task `from`. It skips tasks
+// that were submitted before the task with ID `first`.
 func (w *walk) walkBack(from, first ID) {
 	w.from, w.first = w.program.Tasks[from].ID, first
 	w.stack = append(w.stack[:0], Ref{int32(w.program.Rank), from})
@@ -165,8 +165,9 @@ func (b *Builder) addEdges(p *Program, t *Task) {
 	t.after = nil
 }
 
-// addOutEdge records that the rank `to` receives a message when task from ends. It records
-// each such message at most once for each kind of Program.out.
+// addOutEdge records that the rank `to` receives a message when task `from` ends. kind is
+// the index in Program.out of the list in which the message is recorded. Each list records
+// the message at most once.
 func (b *Builder) addOutEdge(from Ref, to, kind int) {
 	if key := (outEdgeKey{from, to, kind}); !b.outEdges[key] {
 		b.outEdges[key] = true

@@ -89,8 +89,9 @@ func (b *Builder) Value(id ID, x *Tensor, index ...int) float64 {
 	return b.pause(pause{task: at, x: x, elem: element.offset(), line: caller()}, t)
 }
 
-// touches reports whether the task has the given access to an element, at its own rank or
-// by a declared access to another rank.
+// touches reports whether an argument of the task has the given access to an element. If an
+// argument declares a region of another rank, that region counts. Otherwise the argument's
+// region of the task's own rank counts.
 func (t *Task) touches(element Region, access Access) bool {
 	for i := range t.Args {
 		if r, has := t.Args[i].regionAccess(); r.Tensor == element.Tensor && has&access != 0 && r.covers(&element.box) {
@@ -111,7 +112,7 @@ func (r *Region) offset() (n int64) {
 }
 
 // pause stops the orchestration until it receives the value that it asks for at the pause
-// `at`, and returns the value. The task source computes this value.
+// `at`, and returns the value. The task `source` computes this value.
 func (b *Builder) pause(at pause, source *Task) float64 {
 	for _, p := range b.programs {
 		at.recorded = append(at.recorded, extent{len(p.Tasks), [2]int{len(p.out[0]), len(p.out[1])}})
@@ -251,15 +252,17 @@ func InOut(name string, a Area) Arg { return newArg(name, a, Reads|Writes, 0) }
 
 // AtPeers returns an argument for a region that the kernel accesses only at other ranks,
 // with Put and Get. (The kernel may also access the regions of its other arguments at other
-// ranks.) In an orchestration of all ranks, a may be a region of the other rank, so that
-// conflicts there are found. The kernel then receives a pointer to the same region of its
-// own rank.
+// ranks.) In an orchestration of all ranks, the area `a` may be a region of the other rank,
+// so that conflicts there are found. The kernel then receives a pointer to the same region
+// of its own rank.
 func AtPeers(name string, a Area) Arg { return newArg(name, a, 0, Reads|Writes) }
 
-// Gets is like AtPeers for a region that the kernel only reads, with Get.
+// Gets returns an argument for a region that the kernel only reads, and only at other
+// ranks, with Get. As in AtPeers, the area `a` may be a region of another rank.
 func Gets(name string, a Area) Arg { return newArg(name, a, 0, Reads) }
 
-// Puts is like AtPeers for a region that the kernel only writes, with Put.
+// Puts returns an argument for a region that the kernel only writes, and only at other
+// ranks, with Put. As in AtPeers, the area `a` may be a region of another rank.
 func Puts(name string, a Area) Arg { return newArg(name, a, 0, Writes) }
 
 // newArg returns an argument for area a, which must have a tensor. access says how the
@@ -276,8 +279,10 @@ func newArg(name string, a Area, access, reach Access) Arg {
 	return Arg{Name: name, Region: r, Access: access, Reach: reach}
 }
 
-// regionAccess returns the region that the task accesses, at its own rank or as declared at
-// another rank, and how the task accesses the region.
+// regionAccess returns the region of the argument that may conflict with regions of other
+// tasks, and how the task accesses this region. If the argument declares a region of
+// another rank (Peer), the result is that region. Otherwise it is the region of the task's
+// own rank.
 func (a *Arg) regionAccess() (*Region, Access) {
 	if a.Peer.Tensor != nil {
 		return &a.Peer, a.Reach

@@ -20,7 +20,7 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// countWithRegion is the kernel count for a task with a region. It does not access the
+// countWithRegion runs the kernel count in a task that has a region. It does not access the
 // region.
 func countWithRegion(t *tl.PE, _ tl.Ptr, n int) { count(t, n) }
 
@@ -377,8 +377,8 @@ func TestBuilderInAKernel(t *testing.T) {
 	}
 }
 
-// TestEndlessAfterValue checks that a run ends if its orchestration runs without end after
-// a value, or if the context ends at that point.
+// TestEndlessAfterValue checks an orchestration that never returns after it has read a
+// value. The run must end with an error, whether or not the context is cancelled.
 func TestEndlessAfterValue(t *testing.T) {
 	for _, cancels := range []bool{false, true} {
 		goCtx, cancel := context.WithCancelCause(t.Context())

@@ -61,8 +61,8 @@ func (g *gradients) reference(ranks int) {
 	}
 }
 
-// tensor creates a tensor from a box of the matrix values, which has width columns. If the
-// test case has a batch, the tensor has three axes.
+// tensor creates a tensor from a box of the matrix `values`, which has `width` columns. If
+// the test case has a batch, the tensor has three axes.
 func (g *gradients) tensor(r *torch.Rank, values []float32, width, row, col, rows, cols int, on torch.DPPolicy) *torch.Tensor {
 	shape := torch.Shape{rows, cols}
 	if g.batch > 0 {
@@ -80,8 +80,8 @@ type results struct {
 	col, first int // first column of dx in the whole gradient, and first feature of the rank
 }
 
-// prepare creates a rank's layer and its operands. It takes their values from own, which
-// may differ from those of g.
+// prepare creates a rank's layer and its operands. It takes the values of the operands from
+// `own`, which may differ from g.
 func (g *gradients) prepare(self *torch.Rank, rank, ranks int, own *gradients) (r results) {
 	tokens := g.tokens * max(1, g.batch)
 	xRows, xRow, xCols, xCol := tokens, 0, g.in, 0
@@ -125,8 +125,8 @@ func (g *gradients) prepare(self *torch.Rank, rank, ranks int, own *gradients) (
 	return r
 }
 
-// run prepares a rank's layer with the values of own and calls Backward g.times times. free
-// frees the tensors of the results.
+// run prepares a rank's layer with the values of `own`, and calls Backward the number of
+// times that g.times gives. The second result, free, frees the tensors of the first result.
 func (g *gradients) run(self *torch.Rank, rank, ranks int, own *gradients) (r results, free func()) {
 	r = g.prepare(self, rank, ranks, own)
 	for i := range g.times {

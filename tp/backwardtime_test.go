@@ -10,8 +10,8 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// measure returns the simulated times of Forward and of Backward of a layer from in to out
-// features. rows selects a RowParallelLinear.
+// measure returns the simulated times of Forward and of Backward of a layer with `in` input
+// features and `out` output features. rows selects a RowParallelLinear.
 func measure(r *torch.Rank, rows bool, o Options, tokens, in, out int) (forward, backward torch.Time) {
 	var l layer
 	if rows {

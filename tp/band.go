@@ -29,7 +29,7 @@ type tile struct {
 }
 
 // tiles iterates over the tiles that cover the rows of the band, from left to right. A
-// kernel must do so exactly once per band. The load of the next tile is issued before the
+// kernel must iterate exactly once per band. The load of the next tile is issued before the
 // arithmetic on the current tile.
 func (b *band) tiles() iter.Seq[tile] {
 	return func(yield func(tile) bool) {
@@ -71,9 +71,10 @@ var (
 	maxReduction = reduction{tl.Tile.Max, tl.Tile.Maximum}
 )
 
-// reduceRows applies f to every tile of the band. f returns one or more tiles with as many
-// rows. For each of the tiles of f, reduceRows combines the elements of each row, from left
-// to right within a tile and then tile by tile. It returns one column for each tile of f.
+// reduceRows applies f to every tile of the band. For a tile x, f returns one or more tiles
+// with the same number of rows as x. For each of the tiles of f, reduceRows combines the
+// elements of each row, from left to right within a tile and then tile by tile. It returns
+// one column of results, with an element per row, for each tile of f.
 func (b *band) reduceRows(by reduction, f func(x tl.Tile) []tl.Tile) (all []tl.Tile) {
 	for x := range b.tiles() {
 		for i, y := range f(x.Tile) {
@@ -103,8 +104,8 @@ func (b *band) reducePartials(p *partials, kind int, by reduction) tl.Tile {
 }
 
 // storeTile stores y, which was computed from tile x, at the position of x in another
-// matrix with the same placement. `to` has the address of each share in that matrix (see
-// shareStarts).
+// matrix with the same placement. `to` lists the address of each share in that other matrix
+// (see shareStarts).
 func (b *band) storeTile(to []tl.Ptr, x tile, y tl.Tile) {
 	b.storeConverted(to[b.index].At(b.from, x.col), y)
 }

@@ -12,8 +12,10 @@ import (
 // the tensor parallel group computes its own columns of the result.
 type ColumnParallelLinear struct{ Linear }
 
-// NewColumnParallelLinear creates the calling rank's part of a layer from in to out
-// features, with zeros: in × out/tp elements of the weight and out/tp of the bias.
+// NewColumnParallelLinear creates the calling rank's part of a layer with `in` input
+// features and `out` output features. In a tensor parallel group of tp ranks, the part has
+// in × out/tp elements of the weight and, with Options.Bias, out/tp elements of the bias.
+// All elements are zero.
 func NewColumnParallelLinear(r *torch.Rank, name string, in, out int, o Options) (*ColumnParallelLinear, error) {
 	who := "ColumnParallelLinear " + name
 	g := groupFor(who, r, Tensor)
@@ -52,10 +54,10 @@ func NewColumnParallelLinear(r *torch.Rank, name string, in, out int, o Options)
 	return &ColumnParallelLinear{l}, nil
 }
 
-// Forward returns x·weight + bias, a new tensor. It has the rank's columns of the result,
-// or all columns with GatherOutput. With SequenceParallel x has only the rank's rows, and y
-// has the rows of all ranks. The second result is the bias with SkipBiasAdd, and nil
-// otherwise.
+// Forward returns x·weight + bias, a new tensor y. The tensor has the rank's columns of the
+// result, or all columns with GatherOutput. With SequenceParallel x has only the rank's
+// rows, and y has the rows of all ranks. The second result is the bias with SkipBiasAdd,
+// and nil otherwise.
 func (l *ColumnParallelLinear) Forward(x *torch.Tensor) (y, bias *torch.Tensor, err error) {
 	if err := l.check(x, l.in); err != nil {
 		return nil, nil, err

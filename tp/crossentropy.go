@@ -70,9 +70,9 @@ func VocabParallelCrossEntropy(r *torch.Rank, logits *torch.Tensor, targets []in
 	return c, nil
 }
 
-// forward computes c.Loss. Each share of the logits is the part that one PE holds. The
-// ranks reduce the partial results of each share before the shares of a row are combined.
-// So many PEs send a little data instead of a few PEs sending all of it.
+// forward computes c.Loss. A share of the logits is the part that one PE holds. The ranks
+// reduce the partial results of each share before the shares of a row are combined. In this
+// way, many PEs send little data each, instead of few PEs sending all data.
 func (c *CrossEntropy) forward() (err error) {
 	var all [3]*partials // saved values, maxima, sums
 	var tensors stack
@@ -104,7 +104,7 @@ func (c *CrossEntropy) forward() (err error) {
 	return err
 }
 
-// computeMaxima stores in maxima, for each share, the largest logit of each row.
+// computeMaxima stores in `maxima`, for each share, the largest logit of each row.
 func (c *CrossEntropy) computeMaxima(maxima *partials) error {
 	err := c.rows.launch("max", launchOperands{others: []*torch.Tensor{maxima.Tensor}}, func(b *band) {
 		b.t.Store(b.ownPartials(maxima, 0), b.reduceRows(maxReduction, func(x tl.Tile) []tl.Tile { return []tl.Tile{x} })[0])
@@ -112,10 +112,10 @@ func (c *CrossEntropy) computeMaxima(maxima *partials) error {
 	return c.reduce(maxima, dist.MAX, err)
 }
 
-// computeSums stores in sums, for each share and row, the sum of the exponentials of the
-// logits minus the maximum of the row. With smoothing it also stores the sum of the logits
-// minus the maximum. The logit of the target is a sum, too: only one share has this logit,
-// and all other shares add zero.
+// computeSums stores in `sums`, for each share and row, the sum of exp(x - m) over the
+// logits x of the row, where m is the largest logit of the row. With label smoothing it
+// also stores the sum of x - m. The logit of the target is stored as a sum, too: only one
+// share has this logit, and all other shares add zero.
 func (c *CrossEntropy) computeSums(maxima, sums *partials) error {
 	err := c.rows.launch("sum", launchOperands{others: []*torch.Tensor{maxima.Tensor, sums.Tensor}}, func(b *band) {
 		most := b.keep(b.reducePartials(maxima, 0, maxReduction))
@@ -213,8 +213,9 @@ func (c *CrossEntropy) Backward(gradOutput *torch.Tensor) (*torch.Tensor, error)
 }
 
 // gradient returns the gradient of logits x: their probabilities minus the target
-// probability, times the gradient of the loss. most and inverse are the saved values of the
-// rows. loss holds the gradient of the loss, or is empty if that is 1.
+// probability, times the gradient of the loss. `most` and `inverse` are the saved values of
+// the rows: the largest logit and the inverse of the sum of exponentials. `loss` holds the
+// gradient of the loss, or is empty if that gradient is 1.
 func gradient(x, most, inverse tl.Tile, loss []tl.Tile, target float64) tl.Tile {
 	g := x.Sub(most).Exp().Mul(inverse)
 	if target > 0 {

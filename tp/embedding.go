@@ -120,7 +120,7 @@ type lookupJob struct {
 	from []*tl.Ptr
 }
 
-// lookUp copies the table rows of ids to the tensors of parts, which are stacked
+// lookUp copies the table rows of ids to the tensors of `parts`, which are stacked
 // vertically. Each PE fills the shards that it holds.
 func (e *VocabParallelEmbedding) lookUp(parts stack, ids []int) error {
 	var work jobs[*lookupJob]

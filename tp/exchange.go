@@ -35,10 +35,10 @@ func (p *exchange) run(do mapFunc, x *torch.Tensor) (*torch.Tensor, error) {
 	return freeOnError(y, err)
 }
 
-// identity is the mapFunc that returns x itself.
+// identity returns x itself. It is the mapFunc of a direction that changes nothing.
 func identity(_ *exchange, x *torch.Tensor) (*torch.Tensor, error) { return x, nil }
 
-// allReduce is the mapFunc that replaces x with the sum over all ranks, and returns x.
+// allReduce replaces x with the sum over all ranks, and returns x. It is a mapFunc.
 func allReduce(p *exchange, x *torch.Tensor) (*torch.Tensor, error) {
 	return x, dist.AllReduce(p.r, x, dist.SUM, p.group)
 }
@@ -97,9 +97,10 @@ func reduceScatter(a axis) mapFunc {
 	}
 }
 
-// allToAll returns a mapFunc that divides a tensor along the axis cut, sends one part to
-// each rank, and joins the received parts along the axis join. in and out are the sizes of
-// the parts that are sent and received. If both are nil, the parts are equal.
+// allToAll returns a mapFunc that divides a tensor along the axis `cut`, sends one part to
+// each rank, and joins the received parts along the axis `join`. `in` lists the sizes of
+// the parts that are sent, and `out` the sizes of the parts that are received. If both are
+// nil, the parts are equal.
 func allToAll(cut, join axis, in, out []int) mapFunc {
 	return func(p *exchange, x *torch.Tensor) (*torch.Tensor, error) {
 		send, receive, err := p.partSizes(cut, x, in, out)
@@ -121,7 +122,7 @@ func allToAll(cut, join axis, in, out []int) mapFunc {
 	}
 }
 
-// freeOnError returns x and err if err is nil. Otherwise it frees x and returns nil and
+// freeOnError returns x and nil if err is nil. Otherwise it frees x and returns nil and
 // err.
 func freeOnError(x *torch.Tensor, err error) (*torch.Tensor, error) {
 	if err != nil && x != nil {
@@ -130,7 +131,8 @@ func freeOnError(x *torch.Tensor, err error) (*torch.Tensor, error) {
 	return x, err
 }
 
-// wrapResult does the same as freeOnError, and puts the name who in front of the error.
+// wrapResult returns x and nil if err is nil. Otherwise it frees x, and returns nil and err
+// with the name `who` in front.
 func wrapResult(who string, x *torch.Tensor, err error) (*torch.Tensor, error) {
 	if x, err = freeOnError(x, err); err != nil {
 		return nil, fmt.Errorf("%s: %w", who, err)

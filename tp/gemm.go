@@ -48,9 +48,10 @@ func (f factor) extents() (rows, cols int) {
 	return rows, cols
 }
 
-// pieces returns the pieces of memory from which a kernel on PE pe reads a box, in
-// coordinates of the operand. For a transposed operand the strides are exchanged, so that
-// pointers move in the operand's coordinates, too.
+// pieces returns the pieces of memory from which a kernel on PE pe reads a box of the
+// operand. The box and the pieces are in coordinates of the operand. For a transposed
+// operand the strides are exchanged, so that pointers move in the operand's coordinates,
+// too.
 func (f factor) pieces(row, col, rows, cols, pe int) []torch.Piece {
 	if !f.transposed {
 		return f.blockMatrix.pieces(row, col, rows, cols, pe)
@@ -117,8 +118,9 @@ func (p *product) launch(r *torch.Rank, name string, grid torch.DPPolicy) error 
 	return err
 }
 
-// prepareReuse chooses where PEs that need their rows of x several times keep these rows:
-// in half of tcm bytes of TCM if they fit, and otherwise in the new tensor localX.
+// prepareReuse chooses where PEs that need their rows of x several times keep these rows.
+// The product may use `tcm` bytes of TCM. If the rows fit in half of these bytes, they are
+// kept in TCM, and otherwise in the new tensor localX.
 func (p *product) prepareReuse(r *torch.Rank, grid torch.DPPolicy, work []box, tcm int) (err error) {
 	most := 0
 	rows, _, k := p.extents()

@@ -20,7 +20,7 @@ import (
 func TestMain(m *testing.M) { os.Exit(rapidtest.Main(m)) }
 
 // newSystem creates a context with the given number of SIPs. Each SIP has 2 cubes of 2 PEs,
-// unless sets says otherwise. The test fails if the context detects a race.
+// unless the settings in `sets` change this. The test fails if the context detects a race.
 func newSystem(t testing.TB, sips int, sets ...string) *torch.Rank {
 	t.Helper()
 	if sets == nil {
@@ -36,8 +36,8 @@ func newSystem(t testing.TB, sips int, sets ...string) *torch.Rank {
 	return r
 }
 
-// newContext creates a context with the given number of SIPs and the settings sets, and
-// returns its first rank. The context detects races.
+// newContext creates a context with the given number of SIPs, and returns its first rank.
+// Each of `sets` changes one value of the topology. The context detects races.
 func newContext(t rapid.TB, sips int, sets []string) *torch.Rank {
 	t.Helper()
 	spec, err := topology.Load(context.Background(), "ring6", append(sets, fmt.Sprintf("system.sips.count=%d", sips))...)
@@ -65,8 +65,8 @@ func usedHBM(r *torch.Rank) (n memory.Bytes) {
 	return n
 }
 
-// spawn runs the worker `run` on each SIP, after it has created the process groups with the
-// given tensor parallel size.
+// spawn starts a worker on each SIP. The worker creates the process groups with the given
+// tensor parallel size, and then calls `run`.
 func spawn(t testing.TB, r *torch.Rank, sips, tensor int, run func(r *torch.Rank) error) {
 	t.Helper()
 	err := r.Spawn(func(r *torch.Rank) error {

@@ -65,7 +65,8 @@ func (l *Linear) newParameters(dtype torch.DType, onWeight, onBias torch.DPPolic
 }
 
 // Load copies the rank's part of the whole weight and of the whole bias to the device.
-// weight is in × out in row-major order. bias is nil if the layer has none.
+// weight has a row for each input feature and a column for each output feature, in
+// row-major order. bias is nil if the layer has none.
 func (l *Linear) Load(weight, bias []float32) error {
 	if len(weight) != l.in*l.out {
 		return fmt.Errorf("%s: a weight of %d elements, and the layer has %d × %d", l.Name, len(weight), l.in, l.out)
@@ -105,14 +106,16 @@ func (l *Linear) InFeatures() int { return l.in }
 // output_size.
 func (l *Linear) OutFeatures() int { return l.out }
 
-// InFeaturesPerPartition returns the number of rows of the rank's part of the weight:
-// in/tp for a RowParallelLinear, which Megatron calls input_size_per_partition, and in for
-// a ColumnParallelLinear.
+// InFeaturesPerPartition returns the number of rows of the rank's part of the weight. For a
+// RowParallelLinear this is InFeatures divided by the size of the tensor parallel group,
+// which Megatron calls input_size_per_partition. For a ColumnParallelLinear it is
+// InFeatures.
 func (l *Linear) InFeaturesPerPartition() int { return l.rows }
 
-// OutFeaturesPerPartition returns the number of columns of the rank's part of the weight:
-// out/tp for a ColumnParallelLinear, which Megatron calls output_size_per_partition, and
-// out for a RowParallelLinear.
+// OutFeaturesPerPartition returns the number of columns of the rank's part of the weight.
+// For a ColumnParallelLinear this is OutFeatures divided by the size of the tensor parallel
+// group, which Megatron calls output_size_per_partition. For a RowParallelLinear it is
+// OutFeatures.
 func (l *Linear) OutFeaturesPerPartition() int { return len(l.biasColumns) }
 
 // Free frees the tensors of the layer and its gradients.
@@ -175,8 +178,8 @@ func (l *Linear) gatherRows(x *torch.Tensor) (stack, error) {
 	return stack{whole}, err
 }
 
-// reduceAddends calls fill, which computes the rank's addend, and returns the sum of the
-// addends of all ranks. With scatter it returns only the rank's rows of the sum.
+// reduceAddends calls `fill`, which computes the rank's addend, and returns the sum of the
+// addends of all ranks. If `scatter` is set, it returns only the rank's rows of the sum.
 //
 // The order in which an all-reduce adds may depend on where an element is stored. A tensor
 // with three axes may be divided into different shards than the matrix of its rows. In that

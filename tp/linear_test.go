@@ -34,7 +34,7 @@ func multiply(a, b, bias []float32, m, k, n int) []float32 {
 	return c
 }
 
-// boxElements returns the elements of a box of matrix a, which has width columns.
+// boxElements returns the elements of a box of matrix a, which has `width` columns.
 func boxElements(a []float32, width, row, col, rows, cols int) (list []float32) {
 	for i := range rows {
 		list = append(list, a[(row+i)*width+col:(row+i)*width+col+cols]...)

@@ -65,8 +65,8 @@ func ownRowsOfSum(all []matrix, me int) matrix {
 	return ownRows(slices.Repeat([]matrix{sum(all, me)}, len(all)), me)
 }
 
-// ownRowsOfEach is the reference for an all-to-all of rows: the result has the rows that
-// each rank sends to rank me.
+// ownRowsOfEach computes the expected result of an all-to-all of rows: the rows that each
+// rank sends to rank me.
 func ownRowsOfEach(all []matrix, me int) (m matrix) {
 	for _, from := range all {
 		m = append(m, ownRows(slices.Repeat([]matrix{from}, len(all)), me)...)
@@ -85,8 +85,8 @@ func byColumns(ref reference) reference {
 	}
 }
 
-// rowsToColumns is the reference for an all-to-all that sends parts of the rows and joins
-// the received parts by columns.
+// rowsToColumns computes the expected result of an all-to-all that sends parts of the rows
+// and joins the received parts by columns.
 func rowsToColumns(all []matrix, me int) matrix {
 	var parts []matrix
 	for _, from := range all {

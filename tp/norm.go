@@ -30,10 +30,10 @@ type RMSNorm struct{ Norm }
 // root of its mean square plus eps, multiplies it by a gain and adds a bias.
 type LayerNorm struct{ Norm }
 
-// NewRMSNorm creates a norm for rows of hidden features, with a gain of 1. It uses the
-// options DType and Output: the gain is placed next to matrices with the placement Output.
-// SequenceParallel changes nothing: the norm takes the rows that it is given. Every rank
-// has the whole gain, independent of groups.
+// NewRMSNorm creates a norm for rows of `hidden` features, with a gain of 1. It uses the
+// options DType and Output: each PE gets the gain of the columns that it holds in a matrix
+// with the placement Output. SequenceParallel changes nothing: the norm is applied to the
+// rows that it is given. Every rank has the whole gain, independent of groups.
 func NewRMSNorm(r *torch.Rank, name string, hidden int, eps float64, o Options) (*RMSNorm, error) {
 	n, err := newNorm(r, "RMSNorm "+name, hidden, eps, o)
 	if err != nil {
@@ -130,8 +130,8 @@ func (n *Norm) Forward(x *torch.Tensor) (*torch.Tensor, error) {
 }
 
 // run computes the norm of the rows of r's matrix into y; p holds partial results of the
-// rows. A LayerNorm first sums the rows, then subtracts their means, and adds a bias at the
-// end.
+// rows. A LayerNorm first sums the elements of each row, then subtracts the mean from the
+// row, and adds a bias at the end.
 func (n *Norm) run(r *rowwise, p *partials, y *torch.Tensor) error {
 	const sums = 0
 	use, step := launchOperands{others: []*torch.Tensor{p.Tensor}}, "squares"

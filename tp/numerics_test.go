@@ -37,7 +37,7 @@ func newMLP(dtype torch.DType, weight torch.DPPolicy, ranks int) *mlp {
 }
 
 // run runs the MLP on a rank and compares its results with those of m. It uses the weights
-// of own, which may differ from the weights of m.
+// of `own`, which may differ from the weights of m.
 func (m *mlp) run(r *torch.Rank, rank, ranks int, sequence bool, overlap int, own *mlp) {
 	o := Options{DType: m.dtype, Bias: true, SequenceParallel: sequence, Weight: &m.weight}
 	fc1 := torch.Must(NewColumnParallelLinear(r, "fc1", m.hidden, m.ffn, o))

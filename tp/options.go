@@ -78,8 +78,8 @@ func (o *Options) check() error {
 	}
 }
 
-// checkNonLinear is check for a layer that is not linear. It also refuses options that only
-// linear layers have.
+// checkNonLinear checks the options of a layer that is not linear. It returns an error if
+// check does, or if an option is set that only linear layers have.
 func (o *Options) checkNonLinear() error {
 	if o.Bias || o.SkipBiasAdd || o.GatherOutput || o.Gated || o.InputIsParallel || o.Overlap != 0 {
 		return errors.New("options Bias, SkipBiasAdd, GatherOutput, Gated, InputIsParallel and Overlap are for linear layers: leave them out")

@@ -47,9 +47,9 @@ func pieceColumns(r *torch.Rank, o Options, out int) (list [][]int) {
 	return list
 }
 
-// splitColumns divides the columns of each PE's box into at most the given number of
-// pieces. row holds the boxes of the PEs that compute the first row. The intervals count
-// columns from the first column of a box.
+// splitColumns divides the columns of a PE's box into at most the given number of pieces,
+// in the same way for all PEs. row holds the boxes of the PEs that compute the first row.
+// The intervals count columns from the first column of a box.
 func splitColumns(row []box, pieces int) []interval {
 	most := slices.MaxFunc(row, func(a, b box) int { return a.cols - b.cols }).cols
 	return splitRanges([]int{0, most}, tl.CDiv(most, pieces))
@@ -67,8 +67,8 @@ func (l *RowParallelLinear) multiplyOverlapped(x, y *torch.Tensor) error {
 	return errors.Join(o.run(x), o.temporaries.free())
 }
 
-// addPiece plans one piece of the product of x and w: the columns cols of each PE's box of
-// the result.
+// addPiece plans one piece of the product of x and w. The piece has the columns `cols` of
+// each PE's box of the result.
 func (o *overlap) addPiece(x, w *torch.Tensor, cols interval) error {
 	l, r := o.l, o.l.rank
 	n := 1
@@ -116,9 +116,9 @@ func (o *overlap) productBytes() int { return tcmBytes(o.l.rank) * 3 / 4 }
 // y.
 func (o *overlap) copyBytes() int { return min(16<<10, tcmBytes(o.l.rank)/32) }
 
-// planCopy plans how a PE copies its box of a reduced piece to y and adds the bias. sum is
-// the tensor of the reduced piece. `from` is the PE's box of sum, and the columns cols of
-// `to`, the PE's box of y, are written.
+// planCopy plans how a PE copies its box of a reduced piece to y and adds the bias. `sum`
+// is the tensor of the reduced piece, and `from` is the PE's box of `sum`. `to` is the PE's
+// box of y, of which the columns `cols` are written.
 func (o *overlap) planCopy(sum *torch.Tensor, from, to box, cols interval) *pass {
 	to.col, to.cols = to.col+cols.from, max(0, min(cols.n, to.cols-cols.from))
 	in := []operand{{x: sum, shift: from.col - to.col}}
@@ -152,6 +152,6 @@ func (o *overlap) run(x *torch.Tensor) error {
 	return dist.ReduceScatterMaking(o.l.rank, m, o.sums, o.addends, dist.SUM, l.group)
 }
 
-// columnPEs returns the PEs whose boxes are in the same column of boxes as the box of pe.
-// These PEs compute rows of each other's shards.
+// columnPEs returns the PEs whose boxes begin at the same column as the box of the given
+// PE. These PEs compute rows of each other's shards.
 func (o *overlap) columnPEs(pe int) []int { return o.pesByColumn[o.plans[pe][0].col] }

@@ -66,8 +66,9 @@ func (p *exchange) evenParts(a axis, x *torch.Tensor) ([]int, error) {
 	return slices.Repeat([]int{n / p.group.Size()}, p.group.Size()), nil
 }
 
-// partSizes returns the sizes of the parts of x that are sent to and received from each
-// rank, along axis a. These are in and out, or equal sizes if both are nil.
+// partSizes returns the sizes, along axis a, of the parts of x that are sent to each rank,
+// and of the parts that are received from each rank. These are `in` and `out`, or equal
+// sizes if both are nil.
 func (p *exchange) partSizes(a axis, x *torch.Tensor, in, out []int) (send, receive []int, err error) {
 	if in == nil && out == nil {
 		send, err = p.evenParts(a, x)
@@ -176,9 +177,9 @@ const (
 // (columns of x) that are read at once.
 type blockSize struct{ rows, cols, k int }
 
-// fit returns the largest block size for which all tiles fit in tcm bytes of TCM. It
+// fit returns the largest block size for which all tiles fit in `tcm` bytes of TCM. It
 // assumes that a block has at least minCols columns. tiles holds the number of tiles of x
-// and of w that are in TCM at a time, and elem is the size of an element in bytes.
+// and of w that are in TCM at a time, and `elem` is the size of an element in bytes.
 func (c *cuts) fit(minCols int, tiles [2]int, elem, tcm int) blockSize {
 	s := blockSize{rows: min(blockRows, widestRange(c.rows)), cols: min(blockCols, max(minCols, widestRange(c.cols))), k: min(blockK, widestRange(c.k))}
 	for {
@@ -197,8 +198,8 @@ func (c *cuts) fit(minCols int, tiles [2]int, elem, tcm int) blockSize {
 	}
 }
 
-// keptBytes returns how many bytes of TCM all tiles of x take together, if blocks have size
-// s and elements elem bytes. Each tile takes a multiple of 256 bytes.
+// keptBytes returns how many bytes of TCM all tiles of x occupy together, if blocks have
+// size s and each element has `elem` bytes. Each tile occupies a multiple of 256 bytes.
 func (c *cuts) keptBytes(s blockSize, elem int) (bytes int) {
 	const granule = 256
 	for _, r := range splitRanges(c.rows, s.rows) {
@@ -229,8 +230,8 @@ func shift(list []torch.Piece, row, col int) []torch.Piece {
 type interval struct{ from, n int }
 
 // splitRanges returns the intervals between consecutive cuts, divided further so that none
-// is longer than most. The parts of an interval have equal sizes, except that the last part
-// may be shorter.
+// is longer than `most`. The parts of an interval have equal sizes, except that the last
+// part may be shorter.
 func splitRanges(cuts []int, most int) (list []interval) {
 	sorted := slices.Compact(slices.Sorted(slices.Values(cuts)))
 	for i := range len(sorted) - 1 {

@@ -29,8 +29,9 @@ type operand struct {
 	vector bool // x is one row, used for every row of the box
 }
 
-// pieces returns the pieces of memory of the operand for box b, in coordinates of the box.
-// find returns the pieces of the operand's tensor for a range of rows and columns.
+// pieces returns the pieces of the operand's memory that belong to box b, in the
+// coordinates in which b is given. find returns the pieces of the operand's tensor for a
+// range of rows and columns.
 func (o operand) pieces(b box, find func(row, col, rows, cols int) []torch.Piece) []torch.Piece {
 	row, rows := b.row, b.rows
 	if o.vector {
@@ -104,8 +105,8 @@ func (p *pass) run(t *tl.PE) {
 }
 
 // applyElementwise launches a kernel that computes out = f(in…) element by element. Each PE
-// that holds a shard of out computes this shard and stores all of its copies. in returns
-// the operands for the box of a shard.
+// that holds a shard of out computes this shard and stores all of its copies. The function
+// `in` returns the operands for the box of a shard.
 func applyElementwise(r *torch.Rank, name string, out *torch.Tensor, f func([]tl.Tile) tl.Tile, in func(b box) []operand) error {
 	var passes jobs[*pass]
 	using := []*torch.Tensor{out}

@@ -41,8 +41,9 @@ type box struct {
 
 // Activations returns the placement of a layer's result, which is also the best placement
 // of its input, given the placement of its weight. Where cubes or PEs have different
-// columns of the weight, they compute these columns of the result. Where they share
-// columns, because they have rows or copies of the weight, they compute different rows.
+// columns of the weight, they compute these columns of the result. Where cubes or PEs have
+// the same columns, because they have rows or copies of the weight, they compute different
+// rows of the result.
 func Activations(weight torch.DPPolicy) torch.DPPolicy {
 	for _, level := range []*torch.Split{&weight.Cube, &weight.PE} {
 		if *level != torch.ColumnWise {
@@ -63,8 +64,8 @@ func replaceSplit(on torch.DPPolicy, old, by torch.Split) torch.DPPolicy {
 	return on
 }
 
-// firstRowBoxes returns the boxes of the PEs that compute the first row of a result with
-// the given number of columns, if the weight has the given placement.
+// firstRowBoxes returns the boxes of the PEs that compute the first row of a result. The
+// result has the given number of columns, and the weight has the given placement.
 func firstRowBoxes(r *torch.Rank, weight torch.DPPolicy, cols int) []box {
 	return slices.DeleteFunc(resultBoxes(r, weight, 1, cols), func(b box) bool { return b.row > 0 })
 }
@@ -95,7 +96,7 @@ func boxOf(r *torch.Rank, s torch.Shard) box {
 	}
 }
 
-// plan returns the plan by which a PE computes box b of the result. The PE may use tcm
+// plan returns the plan by which a PE computes box b of the result. The PE may use `tcm`
 // bytes of TCM.
 func (p *product) plan(self *torch.Rank, b box, tcm int) *plan {
 	plan := &plan{x: p.x, w: p.w, col: b.col, dtype: p.dtype(), keepX: p.keepX}

@@ -14,8 +14,9 @@ import (
 // tensor parallel group computes an addend of the result, and the ranks reduce the addends.
 type RowParallelLinear struct{ Linear }
 
-// NewRowParallelLinear creates the calling rank's part of a layer from in to out features,
-// with zeros: in/tp × out elements of the weight, and the whole bias.
+// NewRowParallelLinear creates the calling rank's part of a layer with `in` input features
+// and `out` output features. In a tensor parallel group of tp ranks, the part has in/tp ×
+// out elements of the weight and, with Options.Bias, the whole bias. All elements are zero.
 func NewRowParallelLinear(r *torch.Rank, name string, in, out int, o Options) (*RowParallelLinear, error) {
 	who := "RowParallelLinear " + name
 	g := groupFor(who, r, Tensor)

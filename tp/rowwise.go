@@ -35,7 +35,8 @@ type share struct {
 	rowFirst, rowShares int // index of the first share with the same rows and copy, and the number of these shares
 }
 
-// newRowwise finds the shares of matrix x, for launches with the given name.
+// newRowwise determines the shares of matrix x and returns a rowwise for x. The names of
+// its launches begin with the given name.
 func newRowwise(self *torch.Rank, name string, x *torch.Tensor) *rowwise {
 	r := &rowwise{rank: self, name: name, x: x, tileBytes: tcmBytes(self) / bandTilesInTCM}
 	shards := slices.DeleteFunc(x.Shards(), func(s torch.Shard) bool { return elems(s.Extent) == 0 })
@@ -92,9 +93,10 @@ func (r *rowwise) newPartials(kinds int) (*partials, error) {
 	return p, nil
 }
 
-// launchOperands lists the tensors that a launch uses in addition to the matrix. vectors
-// have an element for each column of the matrix, columns an element for each row. Kernels
-// address the others themselves.
+// launchOperands lists the tensors that a launch uses in addition to the matrix. Each
+// tensor of `vectors` has an element for each column of the matrix, and each tensor of
+// `columns` an element for each row. Kernels compute the addresses in the tensors of
+// `others` themselves.
 type launchOperands struct {
 	vectors, columns, others []*torch.Tensor
 	partialsOnly             bool // the kernel uses only partials and does not iterate over tiles
@@ -147,8 +149,9 @@ func SwiGLU(name string, layer *ColumnParallelLinear, x *torch.Tensor) (*torch.T
 
 // gatedColumns returns the order of a rank's columns with Gated. For each PE's box of the
 // result it lists first the gates and then the columns that they gate. A rank has `half`
-// gates and as many gated columns. Both begin at column first of their half of the out
-// columns.
+// gates and the same number of gated columns. Of the `out` columns of the whole layer, the
+// first half are gates. The rank's gates begin at column `first`, and its gated columns at
+// column out/2 + `first`.
 func gatedColumns(r *torch.Rank, weight torch.DPPolicy, first, half, out int) (columns []int) {
 	for _, b := range firstRowBoxes(r, weight, half) {
 		columns = append(columns, lists.Count(first+b.col, b.cols)...)
@@ -163,14 +166,15 @@ func Add(r *torch.Rank, name string, x, y *torch.Tensor) (*torch.Tensor, error) 
 	return mapElements(r, name, addTiles, x, y)
 }
 
-// addTiles returns the sum of the two tiles of in.
+// addTiles returns the sum of the two tiles in `in`.
 func addTiles(in []tl.Tile) tl.Tile { return in[0].Add(in[1]) }
 
 // toF32 converts a tile to f32.
 func toF32(x tl.Tile) tl.Tile { return convert(x, torch.F32) }
 
-// mapElements applies f to the elements of the tensors in, which have the same shape and
-// dtype. It returns a new tensor with the shape, dtype and placement of the first of them.
+// mapElements applies f to the elements of the tensors `in`, which have the same shape and
+// dtype. It returns a new tensor with the shape, dtype and placement of the first of these
+// tensors.
 func mapElements(r *torch.Rank, name string, f func([]tl.Tile) tl.Tile, in ...*torch.Tensor) (*torch.Tensor, error) {
 	var operands []operand
 	for _, x := range in {

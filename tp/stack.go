@@ -12,8 +12,8 @@ import (
 // of all ranks after an all-gather or before a reduce-scatter.
 type stack []*torch.Tensor
 
-// newStack calls make for i from 0 to n-1 and returns the n tensors. If one cannot be
-// created, it frees the earlier ones.
+// newStack calls `make` for i from 0 to n-1 and returns the n tensors. If one tensor cannot
+// be created, it frees the earlier ones.
 func newStack(n int, make func(i int) (*torch.Tensor, error)) (s stack, err error) {
 	for i := range n {
 		x, err := make(i)
@@ -61,7 +61,7 @@ type submatrix struct {
 	row, col, rows, cols int
 }
 
-// columnsOf returns the n columns of x that begin at column first, as a matrix.
+// columnsOf returns the n columns of x that begin at column `first`, as a matrix.
 func columnsOf(x *torch.Tensor, first, n int) blockMatrix {
 	return blockMatrix{{corner{x, 0, first}, 0, 0, rowsOf(x), n}}
 }
@@ -98,8 +98,9 @@ func (m blockMatrix) copies(row, col, rows, cols int) []torch.Piece {
 	return m.collectPieces(row, col, rows, cols, (*torch.Tensor).Copies)
 }
 
-// collectPieces calls find for the part of a box that is in each tensor. It returns all
-// pieces that find returned, in coordinates of the matrix.
+// collectPieces calls find for each submatrix that overlaps the given box, with the
+// overlapping part of the submatrix's tensor. It returns all pieces that find returned, in
+// coordinates of the matrix.
 func (m blockMatrix) collectPieces(row, col, rows, cols int, find func(x *torch.Tensor, row, col, rows, cols int) []torch.Piece) (list []torch.Piece) {
 	for _, s := range m {
 		top, left := max(row, s.row), max(col, s.col)

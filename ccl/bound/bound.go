@@ -86,7 +86,8 @@ type site struct {
 
 func (s site) String() string { return fmt.Sprintf("sip%d.cube%d.pe%d", s.sip, s.cube, s.pe) }
 
-// raise records a term, its kind and its reason if time is larger than all terms so far.
+// raise records the given term, its kind and its reason, if `time` is larger than all terms
+// so far.
 func (b *search) raise(time simtime.Time, kind Kind, why func() string) {
 	if time > b.time {
 		b.time, b.kind, b.why = time, kind, why
@@ -125,8 +126,9 @@ func (b *search) addCuts(p *partition) {
 	})
 }
 
-// addCut considers one cut: units of data cross the edge of the regions from first to last
-// in one direction, over links of capacity c. verb is "send" or "receive".
+// addCut considers one cut around the regions from `first` to `last`. The given number of
+// units of data cross the edge of these regions in one direction, over links of capacity c.
+// verb is "send" or "receive".
 func (b *search) addCut(p *partition, first, last int, units uint64, c capacity, verb string) {
 	b.raise(c.serialize(host.Product(b.unit, units)), Cut, func() string {
 		whose := "their"

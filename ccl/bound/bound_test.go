@@ -37,8 +37,8 @@ func graph(t testing.TB, preset string, sets ...string) *topology.Graph {
 	return g
 }
 
-// shift returns one message per rank: rank i sends count elements to rank i+1, and the last
-// rank sends to rank 0.
+// shift returns one message per rank: rank i sends `count` elements to rank i+1, and the
+// last rank sends to rank 0.
 func shift(ranks, count int) (list []ccl.Message) {
 	for from := range ranks {
 		list = append(list, ccl.Message{From: from, To: (from + 1) % ranks, Count: count})

@@ -146,8 +146,9 @@ func (p *partition) connect(e edge, a, b int) {
 	r.inner = append(r.inner, e)
 }
 
-// extend adds the region last to run, which contains the regions first to last-1. Links
-// between these regions and last no longer cross the edge of the run.
+// extend adds the region `last` to `run`, which contains the regions from `first` to
+// `last`-1. Links between these regions and the region `last` no longer cross the edge of
+// the run.
 func (p *partition) extend(run *region, first, last int) {
 	r := &p.regions[last]
 	run.add(r.share)
@@ -163,7 +164,8 @@ func (p *partition) extend(run *region, first, last int) {
 	}
 }
 
-// name returns the name of the run of regions from first to last, such as "SIPs 2 to 4".
+// name returns the name of the run of regions from `first` to `last`, such as "SIPs 2 to
+// 4".
 func (p *partition) name(first, last int) string {
 	from, of := p.label(first)
 	if first == last {

@@ -61,7 +61,9 @@ func (n *Network) Fits(a *ccl.Algorithm, p *ccl.Plan) error {
 // onlyQueues reports whether the messages of algorithm a must use queues, not inboxes.
 func (n *Network) onlyQueues(a *ccl.Algorithm) bool { return n.QueuesAlone || a.Inbox == nil }
 
-// fits is Fits for an algorithm whose ranks need at most the given number of ports.
+// fits returns nil if algorithm a can run the collective of p, and otherwise a *FitError.
+// Unlike Fits, it does not count the ports: a rank of the algorithm needs at most the given
+// number of ports.
 func (n *Network) fits(a *ccl.Algorithm, p *ccl.Plan, ports int) error {
 	q, spec := &n.queues, n.g.Spec()
 	memory := func(format string, args ...any) error {

@@ -185,8 +185,9 @@ func (n *Network) slowestLink(bytes int64) simtime.Time {
 	return n.g.Bottleneck(n.path).Serialize(topology.Bytes(bytes))
 }
 
-// combining returns how long it takes to combine two tiles if the PE does nothing else, and
-// for how long the busiest engine of the PE is occupied by it.
+// combining returns two times for combining two tiles of the given number of elements: how
+// long it takes if the PE does nothing else, and for how long it occupies the busiest
+// engine of the PE.
 func (n *Network) combining(elems int, d tl.DType) (alone, busy simtime.Time) {
 	s := &n.g.Spec().PE
 	bytes := topology.Bytes(elems * d.Size())

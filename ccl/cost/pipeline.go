@@ -69,8 +69,8 @@ func count(f ccl.Phase) simtime.Time { return simtime.Time(f.Steps * f.Messages)
 // steps computes the terms of the cost for one segment:
 //
 //   - first: the time of a segment by itself, with one message in each step.
-//   - slowest: the longest time of a message that waits for all others to the same rank in
-//     a step.
+//   - slowest: the longest time of a message that waits for all other messages to the same
+//     rank in a step.
 //   - slots: the time for which the slots of the busiest queue are in use.
 //   - waits: the time for which the slots of all queues are in use, if some step has more
 //     messages than may be sent ahead. Then a rank waits and delays everything else.

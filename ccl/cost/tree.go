@@ -17,7 +17,7 @@ type tree struct {
 }
 
 // trees computes the cost of a collective over one or more trees at once. Each tree carries
-// an equal share of the data. nodes[i] returns the place of a rank in tree i.
+// an equal share of the data. nodes[i] returns the edges of a rank in tree i.
 //
 // The first chunk takes the time of a message for each hop (up, down or both), and the time
 // to combine the chunk in each rank. Each further chunk takes the longest of these times:
@@ -114,8 +114,8 @@ func (n *Network) trees(p *ccl.Plan, nodes ...func(rank int) ccl.TreeNode) simti
 	return first + max(behind, waits)
 }
 
-// up computes when a rank has received the first chunk of all ranks below it in the tree,
-// and has combined them.
+// up computes when a rank has received the first chunk of all ranks below it in the tree.
+// If the collective reduces, the time includes combining these chunks.
 func (t *tree) up(rank int) (at simtime.Time) {
 	for _, child := range t.node(rank).Children {
 		at = max(at, t.up(child.Rank)+t.Alpha(child.Rank, rank, t.bytes))
@@ -126,8 +126,8 @@ func (t *tree) up(rank int) (at simtime.Time) {
 	return at
 }
 
-// down computes when the last of the ranks below a rank in the tree has received a chunk,
-// if the rank itself has the chunk at time `at`.
+// down computes when a chunk has reached all ranks below the given rank in the tree, if the
+// given rank has the chunk at time `at`.
 func (t *tree) down(rank int, at simtime.Time) (last simtime.Time) {
 	last = at
 	for i, child := range t.node(rank).Children {

@@ -11,7 +11,7 @@ import (
 )
 
 // panels returns a panel for each rank of run r. All panels have the same length and leave
-// out the time before start. The rows of a panel are the host or the orchestrator, the
+// out the time before `start`. The rows of a panel are the host or the orchestrator, the
 // control cores and the compute cores.
 func panels(r *task.Result, start task.Time) []draw.GanttPanel {
 	list := make([]draw.GanttPanel, r.Ranks)
