@@ -108,9 +108,9 @@ func (g *Group) Barrier() error {
 	return g.awaitPreviousCall("barrier")
 }
 
-// Do runs the collective kind on buffers that hold elements of dtype d. AllReduce and the
-// other functions for typed slices call it. Do ignores op and root if the collective does
-// not use them.
+// Do runs the collective of the given kind on the buffers src and dst, which hold elements
+// of dtype d. AllReduce and the other functions for typed slices call it. Do ignores op and
+// root if the collective does not use them.
 func (g *Group) Do(kind Kind, d numeric.DType, op Op, root int, dst, src []byte) error {
 	c := call{kind: kind, dtype: d, dst: dst, src: src, srcPlaces: g.call.srcPlaces, dstPlaces: g.call.dstPlaces}
 	if kind.Reduces() {

@@ -67,8 +67,8 @@ func runLauncher() int {
 	return 4
 }
 
-// runInGroup moves this process into the control group and launches ranks, one of which
-// uses up the memory of the group. It returns the exit status.
+// runInGroup moves this process into the given control group and launches ranks, one of
+// which uses up the memory of the group. It returns the exit status.
 func runInGroup(group string) int {
 	if err := hosttest.Join(group); err != nil {
 		fmt.Println(err)
