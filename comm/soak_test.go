@@ -56,6 +56,7 @@ func (l progress) enterGeneration(rank int, peers []int, g int64, synchronize fu
 // so long that the other ranks fall asleep.
 type delayer struct{ *rand.Rand }
 
+// newDelayer returns a delayer whose random delays differ from rank to rank.
 func newDelayer(rank int) delayer { return delayer{rand.New(rand.NewPCG(1, uint64(rank)))} }
 
 func (d delayer) delay() {

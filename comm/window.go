@@ -258,6 +258,8 @@ func (w *Window) Close() error {
 	return w.free()
 }
 
+// free marks the window as closed and frees its segment at this rank. A second call does
+// nothing.
 func (w *Window) free() error {
 	if w.closed {
 		return nil

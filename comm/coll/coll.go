@@ -27,6 +27,7 @@ var dtypes = map[any]numeric.DType{
 
 func dtypeOf[T Element]() numeric.DType { return dtypes[T(0)] }
 
+// bytesOf returns the bytes of the elements of x without copying.
 func bytesOf[T Element](x []T) []byte {
 	if len(x) == 0 {
 		return nil

@@ -223,6 +223,7 @@ func (w wrongResult) Error() string { return string(w) }
 // private memory.
 type memory struct{ window, private []byte }
 
+// newMemory allocates a window and private memory, each with the given number of bytes.
 func newMemory(c *comm.Comm, bytes int) (memory, error) {
 	w, err := c.AllocWindow(int64(bytes), 0)
 	if err != nil {

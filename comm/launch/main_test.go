@@ -177,6 +177,7 @@ type trouble struct {
 	Rest  string        // what the other ranks do, as How
 }
 
+// arg encodes f as an argument for job fault.
 func (f trouble) arg(t testing.TB) []byte {
 	b, err := json.Marshal(f)
 	if err != nil {

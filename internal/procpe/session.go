@@ -41,6 +41,8 @@ func (r *Rank) Begin(name string, tensors ...Tensor) (*Session, error) {
 	return s, nil
 }
 
+// begin adds the tensors to the session, waits for the other ranks and makes s the open
+// session of the rank. It returns an error if another session is open.
 func (s *Session) begin(tensors []Tensor) error {
 	if open := s.rank.open; open != nil {
 		return fmt.Errorf("%s is still going on, and its signals are in use: End it first", open.name)

@@ -107,6 +107,7 @@ func NoSignalError(n, signals int) error {
 	return fmt.Errorf("no signal %d: this kernel has %s; a scenario says how many with signals: %d", n, has, max(n, 0)+1)
 }
 
+// checkSignal returns an error if the kernel has no signal n.
 func (c *core) checkSignal(n int) error {
 	if n < 0 || n >= c.bank {
 		return NoSignalError(n, c.bank)
@@ -127,6 +128,7 @@ func (c *core) waitAny(conditions []comm.Condition, locals ...localWait) (int, e
 	return c.await(conditions, locals...)
 }
 
+// delay calls Options.Delay, if it is set.
 func (c *core) delay() {
 	if c.options.Delay != nil {
 		c.options.Delay()
