@@ -8,8 +8,8 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// measurePair runs body on two ranks as a benchmark, once for each backend. Body must do
-// its work rounds times.
+// measurePair runs body on two ranks as a benchmark, once for each backend. `body` must
+// repeat its work `rounds` times.
 func measurePair(b *testing.B, body func(w *comm.Window, rounds int) error) {
 	for _, backend := range backends {
 		b.Run(backend, func(b *testing.B) {

@@ -9,7 +9,8 @@ import (
 // This file has operations that implementations of collectives need: signals and waits
 // whose errors name a collective and a peer, and lookups of windows by buffer and by ID.
 
-// Note is data that a rank sends together with a signal. It shares the signal's cache line.
+// Note is data that a rank sends together with a signal. The note is in the same cache line
+// as the signal.
 type Note [7]uint64
 
 // Raise sets the given signal of rank peer to v. Unless n is nil, it also sets the note of
@@ -45,8 +46,8 @@ func (w *Window) Await(op, phase string, peer, signal int, v int64) error {
 }
 
 // Fail poisons the communicator with err and returns the poisoning error. A collective
-// calls it if ranks do not agree or it cannot continue. From then on all operations of all
-// ranks fail. The error names op, phase and peer.
+// calls Fail if its ranks disagree, or if the collective cannot continue. From then on all
+// operations of all ranks fail. The error names op, phase and peer.
 func (c *Comm) Fail(op, phase string, peer int, err error) error {
 	return c.fail(newPlace(op, phase).withPeer(c.ranks[peer]), err)
 }
@@ -99,7 +100,7 @@ func (c *Comm) Barrier() error {
 	return c.barrier(p)
 }
 
-// barrier runs a barrier as part of the operation p.
+// barrier runs a barrier as part of the operation p, which errors name.
 func (c *Comm) barrier(p place) error {
 	c.generation++
 	p.barrier = c.generation

@@ -17,7 +17,7 @@ import (
 // Options change how a rank is opened. The zero value suits most programs.
 type Options struct {
 	Backend string        // "shm" if empty
-	Timeout time.Duration // longest wait for other ranks in one operation; 0 waits while they are alive
+	Timeout time.Duration // longest wait for other ranks in one operation; 0: no limit while these ranks are alive
 
 	contextVersion uint32 // 0 means ContextVersion; tests set other versions
 }
@@ -25,9 +25,10 @@ type Options struct {
 // DefaultBackend is the backend for processes of one machine.
 const DefaultBackend = "shm"
 
-// Comm is a communicator: ranks that share windows and barriers. Open returns the
-// communicator of all ranks, the world; [Comm.Domain] creates communicators of some ranks.
-// Only one goroutine of a rank may use its communicators and windows at a time.
+// Comm is a communicator: a set of ranks that use windows and barriers together. Open
+// returns the communicator of all ranks, the world. [Comm.Domain] creates a communicator of
+// a subset of the ranks. Only one goroutine of a rank may use its communicators and windows
+// at a time.
 type Comm struct {
 	world      *world
 	rank, size int
@@ -42,10 +43,10 @@ type Comm struct {
 	closed     bool
 }
 
-// Open makes the caller rank number rank of a run of nranks ranks, and waits until all
-// ranks have joined. rendezvous names the run; its form depends on the backend. For shm it
-// is memory that a launcher has passed on, or a name that the processes have agreed on. For
-// inproc it is a name within the process. When ctx ends, the communicator fails.
+// Open joins a run of `nranks` ranks as the rank with the number `rank`, and waits until
+// all ranks have joined. rendezvous names the run; its form depends on the backend. For shm
+// it is memory that a launcher has passed on, or a name that the processes have agreed on.
+// For inproc it is a name within the process. When ctx ends, the communicator fails.
 func Open(ctx context.Context, rank, nranks int, rendezvous string, o Options) (*Comm, error) {
 	refuse := func(err error) error {
 		return &Error{Rank: rank, Peer: -1, Op: "open", Signal: -1, Err: err}
@@ -80,7 +81,8 @@ func Open(ctx context.Context, rank, nranks int, rendezvous string, o Options) (
 }
 
 // exchangeHellos sends a hello message to all other ranks and receives theirs. It returns
-// an error if another rank has another context version or another number of ranks.
+// an error if the context version or the number of ranks of another rank differs from this
+// rank's.
 func (c *Comm) exchangeHellos(o Options) error {
 	p := newPlace("open", "hello")
 	version := cmp.Or(o.contextVersion, ContextVersion)
@@ -204,8 +206,9 @@ type Link interface {
 	// Reserve reserves memory for a segment with the given number of members and bytes at
 	// each member. One member calls it and sends the handle to the others.
 	Reserve(members int, bytes int64) (handle uint64, err error)
-	// Map returns a segment, whose bytes are zero at first. Every member calls it with
-	// the ranks of all members in the same order.
+	// Map maps the memory that Reserve has reserved as `handle`, and returns it as a
+	// segment. The bytes are zero at first. Every member calls it with the ranks of all
+	// members in the same order.
 	Map(handle uint64, members []int, bytes int64) (Segment, error)
 	// Sleep marks this rank as asleep and then calls ready. Unless ready returns true, it
 	// sleeps until another rank wakes this rank, at most for d. If d is 0, ready is nil

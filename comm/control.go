@@ -21,8 +21,8 @@ import (
 //	flags     a cache line for each step of a barrier
 //	boxes     a cache line for each rank: its last message to this rank
 //
-// The first five are used only in the world, not in domains. Cache lines are 64 bytes, so
-// that words written by different ranks do not share one.
+// The first five entries are used only in the world, not in domains. A cache line has 64
+// bytes. Words that different ranks write are in different cache lines.
 type control struct {
 	Segment
 	local []byte
@@ -38,15 +38,15 @@ const (
 	flagsAt    = doingAt + doingBytes
 )
 
-// barrierSteps returns the number of steps of a barrier between size ranks.
+// barrierSteps returns the number of steps of a barrier between `size` ranks.
 func barrierSteps(size int) int { return bits.Len(uint(size - 1)) }
 
 // boxesAt returns the offset of the first box in a control block, for a communicator of
-// size ranks.
+// `size` ranks.
 func boxesAt(size int) int64 { return int64(flagsAt + cacheLine*barrierSteps(size)) }
 
 // controlBytes returns the size in bytes of the control block of one rank in a communicator
-// of size ranks.
+// of `size` ranks.
 func controlBytes(size int) int64 { return boxesAt(size) + int64(cacheLine*size) }
 
 // Offsets of the words of a box. The peer of a box writes all its words. Only boxAck is
@@ -61,7 +61,7 @@ const (
 	boxClosed // 1 + the barriers that the peer entered before it closed the communicator; 0 if it has not
 )
 
-// message is a message between two ranks, with the layout that it has in a box.
+// message is a message between two ranks. Its memory layout is the same as in a box.
 type message struct {
 	kind   uint64
 	values [3]uint64
@@ -125,10 +125,11 @@ func (c *Comm) receive(p place, peer int, kind uint64) (m message, err error) {
 	return m, nil
 }
 
-// reserve reserves a memory segment with the given bytes for the members and returns its
-// handle. The first member reserves the segment and sends the handle to the other members
-// in message m. The first two values of m must be the same at all members. If a member's
-// values differ from those of the first member, mismatch returns the error.
+// reserve reserves a memory segment with the given number of bytes for each of the members,
+// and returns the handle of the segment. The first member reserves the segment and sends
+// the handle to the other members in message m. The first two values of m must be the same
+// at all members. If a member's values differ from those of the first member, reserve calls
+// mismatch and returns the resulting error.
 func (c *Comm) reserve(p place, members []int, m message, bytes int64, mismatch func(theirs message) error) (handle uint64, err error) {
 	if first := members[0]; first != c.rank {
 		theirs, err := c.receive(p, first, m.kind)
@@ -154,8 +155,8 @@ func (c *Comm) reserve(p place, members []int, m message, bytes int64, mismatch 
 // ContextVersion is the version of the binary format of a [Context].
 const ContextVersion = 1
 
-// Context describes a window to a kernel: the rank, the number of ranks and the addresses
-// of all parts.
+// Context describes a window to a kernel: this rank, the number of ranks, and the address
+// of each rank's part of the window.
 type Context struct {
 	Rank, Ranks int
 	WindowBytes int64

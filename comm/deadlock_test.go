@@ -75,8 +75,8 @@ func TestDeadlock(t *testing.T) {
 	}
 }
 
-// TestNoDeadlock checks that no deadlock is reported while all ranks but one sleep and the
-// last one is only slow.
+// TestNoDeadlock checks that no deadlock is reported while one rank is busy and all other
+// ranks sleep.
 func TestNoDeadlock(t *testing.T) {
 	runOnBackends(t, 4, func(c *comm.Comm) error {
 		w, err := c.AllocWindow(0, 1)

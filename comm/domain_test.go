@@ -230,8 +230,8 @@ func TestDomainClosed(t *testing.T) {
 	})
 }
 
-// operations returns a call of each operation of c and its window w. The key is the
-// operation as errors name it.
+// operations returns one function for each operation of communicator c and of its window w.
+// The function calls the operation. The key is the name of the operation in errors.
 func operations(c *comm.Comm, w *comm.Window) map[string]func() error {
 	return map[string]func() error{
 		"put":              func() error { return w.Put(0, 0, nil) },

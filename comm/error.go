@@ -91,9 +91,9 @@ func (c *Comm) fail(p place, err error) error {
 	return c.world.poison.Load()
 }
 
-// finishWrite ends an operation that has changed memory of the peer in p. It wakes the
-// peer. If the operation failed with err, finishWrite poisons the communicator instead and
-// returns the error.
+// finishWrite ends operation p, which writes to the memory of its peer. err is the error of
+// the write. If err is nil, finishWrite wakes the peer. If not, it poisons the communicator
+// with err and returns the Error that poisoned it.
 func (c *Comm) finishWrite(p place, err error) error {
 	if err != nil {
 		return c.fail(p, err)

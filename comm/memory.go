@@ -43,8 +43,8 @@ func (m Memory) Add(member int, off int64, v uint64) error {
 	return nil
 }
 
-// CompareAndSwap sets the word at offset off of a member to new if the word is old,
-// atomically. It reports whether the word was old.
+// CompareAndSwap sets the word at offset off of a member to `new` if the word equals `old`,
+// atomically. It reports whether the word was equal to `old`.
 func (m Memory) CompareAndSwap(member int, off int64, old, new uint64) (bool, error) {
 	return atomic.CompareAndSwapUint64(word(m[member], off), old, new), nil
 }
@@ -53,7 +53,7 @@ func (m Memory) CompareAndSwap(member int, off int64, old, new uint64) (bool, er
 // Free.
 func (m Memory) Free() error { return nil }
 
-// load atomically reads the word at offset off of the memory of a member.
+// load atomically reads and returns the word at offset off of the memory of a member.
 func load(s Segment, member int, off int64) (uint64, error) {
 	if b := s.Bytes(member); b != nil {
 		return atomic.LoadUint64(word(b, off)), nil
@@ -73,10 +73,10 @@ func word(b []byte, off int64) *uint64 {
 	return (*uint64)(unsafe.Pointer(&b[off : off+8][0]))
 }
 
-// WindowBytes returns the number of bytes that a window with the given bytes and signals
-// takes at each rank. Each signal is a word on a cache line of its own. The signals are
-// followed by the bytes, padded to whole words, so that each element can be changed
-// atomically. The result does not depend on the number of ranks.
+// WindowBytes returns the total size of a window at each rank, in bytes. The parameters are
+// the number of bytes for data and the number of signals. Each signal is a word on a cache
+// line of its own. The data follows the signals. It is padded to whole words, so that each
+// element can be changed atomically. The result does not depend on the number of ranks.
 func WindowBytes(bytes int64, signals int) int64 { return signalAt(signals) + (bytes+7)&^7 }
 
 // SignalBytes is the distance between two signals in a window.

@@ -2,5 +2,6 @@
 
 package comm_test
 
-// raceDivisor divides the number of generations. Without the race detector it is 1.
+// raceDivisor is the number by which soak tests divide their number of generations. Without
+// the race detector it is 1.
 const raceDivisor = 1

@@ -15,7 +15,7 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// step is an operation of a random program that several ranks do together.
+// step is one step of a random program: an operation that several ranks run together.
 type step struct {
 	kind    string // one of stepKinds
 	members []int  // members of the domain, for steps with a domain

@@ -2,5 +2,6 @@
 
 package comm_test
 
-// raceDivisor divides the number of generations, because the race detector is slow.
+// raceDivisor is the number by which soak tests divide their number of generations, because
+// the race detector is slow.
 const raceDivisor = 5

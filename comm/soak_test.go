@@ -17,8 +17,9 @@ import (
 
 var soak = flag.Bool("soak", false, "run a million generations of barriers and signals")
 
-// generations returns the number of generations that a test runs: a million with the flag
-// -soak, otherwise 5000, or fewer with the race detector.
+// generations returns the number of generations that a test runs. A generation is one
+// synchronization of ranks, such as a barrier. The number is a million with the flag -soak
+// and 5000 without it. With the race detector, it is divided by raceDivisor.
 func generations() int64 {
 	if *soak {
 		return 1_000_000
@@ -26,8 +27,8 @@ func generations() int64 {
 	return 5_000 / raceDivisor
 }
 
-// progress holds the generation that each rank has entered. It is not in the memory under
-// test: ranks are goroutines here and can share Go memory.
+// progress holds the number of the generation that each rank has entered last. It is not in
+// the memory under test: ranks are goroutines here and can share Go memory.
 type progress []atomic.Int64
 
 // enterGeneration records that rank enters generation g and calls synchronize, which must
@@ -55,6 +56,7 @@ func (l progress) enterGeneration(rank int, peers []int, g int64, synchronize fu
 // so long that the other ranks fall asleep.
 type delayer struct{ *rand.Rand }
 
+// newDelayer returns a delayer whose random delays differ from rank to rank.
 func newDelayer(rank int) delayer { return delayer{rand.New(rand.NewPCG(1, uint64(rank)))} }
 
 func (d delayer) delay() {
@@ -70,7 +72,7 @@ func (d delayer) delay() {
 }
 
 // TestBarrierSoak runs many barriers with random delays. It checks that no rank leaves a
-// barrier before all ranks have entered it, and that no rank is left behind.
+// barrier before all ranks have entered it, and that every rank leaves it.
 func TestBarrierSoak(t *testing.T) {
 	const nranks = 4
 	for _, b := range backends {

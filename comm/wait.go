@@ -40,7 +40,7 @@ func (c *Comm) await(w *uint64, cmp tl.Cmp, v int64, p place) error {
 	return c.awaitLong(c.world.condition.set(w, cmp, v), p)
 }
 
-// wordCondition is the comparison that a rank waits for. All waits of the rank share one
+// wordCondition is the comparison that a rank waits for. All waits of the rank use the same
 // closure, so that waits do not allocate.
 type wordCondition struct {
 	word *uint64
@@ -173,7 +173,7 @@ func isOversubscribed(ranks int) bool { return ranks > min(runtime.NumCPU(), run
 // rankState is a snapshot of the words waits and polls of a rank.
 type rankState struct{ waits, polls uint64 }
 
-// increment adds 1 to the word at offset at of this rank's control memory, atomically.
+// increment adds 1 to the word at offset `at` of this rank's control memory, atomically.
 func (w *world) increment(at int64) { atomic.AddUint64(word(w.ctrl.local, at), 1) }
 
 // markAsleep writes to the control memory of this rank that the rank is asleep, and the
@@ -229,7 +229,8 @@ func (w *world) checkDeadlock() error {
 	return w.deadlockError(states)
 }
 
-// closedWaits stands for the waits of a rank that has closed the communicator.
+// closedWaits replaces the word waits in the rankState of a rank that has closed the
+// communicator.
 const closedWaits = math.MaxUint64
 
 // sleepingWaits returns the word waits of a rank if the rank is asleep. It returns

@@ -63,9 +63,9 @@ func (w *Window) Size() int64 { return w.bytes }
 func (w *Window) Signals() int { return w.signals }
 
 // Bank renumbers the signals of the window at this rank: from now on the signal with index
-// first has number 0, the next signal number 1, and so on. With it a program can alternate
-// between banks, which are ranges of signals. Ranks that notify each other must use the
-// same bank.
+// first has number 0, the next signal number 1, and so on. A program can call Bank to
+// alternate between banks, which are ranges of signals. Ranks that notify each other must
+// use the same bank.
 func (w *Window) Bank(first int) error {
 	p := place{op: "bank", peer: -1, signal: first}
 	if first < 0 || first > w.signals {
@@ -143,7 +143,7 @@ func (w *Window) Get(peer int, off int64, dst []byte) error {
 	return w.copy(newPlace("get", ""), Segment.Get, peer, off, dst)
 }
 
-// copy checks the arguments of Put or Get and calls do, which is the method Put or Get of
+// copy checks the arguments of Put or Get and calls `do`, which is the method Put or Get of
 // the segment.
 func (w *Window) copy(p place, do func(s Segment, member int, off int64, b []byte) error, peer int, off int64, b []byte) error {
 	if err := w.check(&p, peer, off, int64(len(b))); err != nil {
@@ -258,6 +258,8 @@ func (w *Window) Close() error {
 	return w.free()
 }
 
+// free marks the window as closed and frees its segment at this rank. A second call does
+// nothing.
 func (w *Window) free() error {
 	if w.closed {
 		return nil
@@ -291,7 +293,7 @@ func (w *Window) Accumulate(peer int, off int64, d numeric.DType, src []byte) er
 }
 
 // addWord atomically adds the elements of src to elements in one word of a peer's memory.
-// The word is at offset off, and the first element is at byte at of the word.
+// The word is at offset off, and the first element is at byte `at` of the word.
 func (w *Window) addWord(peer int, off int64, at int, d numeric.DType, src []byte) error {
 	for {
 		old, err := load(w.seg, peer, off)

@@ -25,7 +25,7 @@ func TestPutGet(t *testing.T) {
 				off := rapid.IntRange(0, size).Draw(t, "offset")
 				return piece{off, rapid.IntRange(0, size-off).Draw(t, "length")}
 			}), 1, 8).Draw(t, "pieces")
-			// expected returns the final bytes of the part that rank from writes to.
+			// expected returns the final bytes of the part that rank `from` writes to.
 			expected := func(from int) []byte {
 				b := make([]byte, size)
 				for i, p := range pieces {

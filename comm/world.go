@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// world is the state of a rank that all its communicators share.
+// world is the state of one rank. All communicators of the rank refer to the same world.
 type world struct {
 	ctx            context.Context
 	link           Link
@@ -23,8 +23,8 @@ type world struct {
 	snapshot       []rankState // by rank, taken when all ranks were asleep; nil if some rank was awake
 }
 
-// abortedBy returns the rank in the world that was reported to this rank as the first that
-// failed. It returns -1 if no rank has failed.
+// abortedBy returns the rank in the world that failed first, as far as this rank was
+// informed. It returns -1 if no rank has failed.
 func (w *world) abortedBy() int { return int(atomic.LoadUint64(word(w.ctrl.local, 0))) - 1 }
 
 // poisonPeers reports the failure e to all other ranks, so that their operations fail too.
@@ -52,8 +52,8 @@ func (w *world) readReason(rank int) error {
 	return fmt.Errorf("%w: %s", ErrPeer, reason)
 }
 
-// readText reads a text from the control memory of a rank. The text begins at offset at,
-// ends with a 0 byte, and has less than most bytes.
+// readText reads a text from the control memory of a rank. The text begins at offset `at`,
+// ends with a 0 byte, and is shorter than `most` bytes.
 func (w *world) readText(rank int, at int64, most int) (string, error) {
 	b := make([]byte, most)
 	err := w.ctrl.Get(rank, at, b)

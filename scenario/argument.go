@@ -66,7 +66,7 @@ func (s *Scenario) compileArg(p *problems, path, text string) argument {
 
 // checkArg records a mistake if a parameter of type want cannot hold argument a. It tries
 // the value of the argument at every rank, in the first and the last round. name is the
-// function, a kernel or an orchestration.
+// name of the function, which is a kernel or an orchestration.
 func (pl *Plan) checkArg(p *problems, k *callKind, name string, a argument, want reflect.Type) {
 	for _, round := range pl.SomeRounds() {
 		for rank := range pl.Ranks {

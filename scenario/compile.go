@@ -134,9 +134,9 @@ func (s *Scenario) compileBuffer(p *problems, i int, sizes scope) {
 	s.buffers = append(s.buffers, x)
 }
 
-// compileSource parses text, the value of an init or golden key. It is an expression, which
-// may use all names, or func:NAME. kind names the kind of function in messages, and from
-// has the registered functions.
+// compileSource parses text, the value of an init or golden key. The value is an
+// expression, which may use all names, or func:NAME. kind names the kind of function in
+// messages, and `from` holds the registered functions.
 func (s *Scenario) compileSource(p *problems, path string, text exprText, kind string, from map[string]Fill) source {
 	name, isFunc := strings.CutPrefix(string(text), "func:")
 	if !isFunc {

@@ -13,7 +13,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(rapidtest.Main(m)) }
 
-// sample is a scenario with most keys.
+// sample is a scenario file that uses most keys.
 const sample = `summary: "a sample"
 nranks: 4
 root: 1

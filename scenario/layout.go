@@ -15,8 +15,9 @@ const (
 	lineBytes  = 64 // alignment of buffers in a window
 )
 
-// size evaluates expression x, which must be a whole number from 0 to most. It returns -1
-// if x is nil or has a mistake. what names the quantity in messages.
+// size evaluates expression x, which must be a whole number from 0 to `most`, and returns
+// the number. It returns -1 if x is nil or has a mistake. what names the quantity in
+// messages.
 func (pl *Plan) size(p *problems, x *expr, what string, most int64) int64 {
 	if x == nil {
 		return -1

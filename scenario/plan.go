@@ -171,6 +171,7 @@ func (pl *Plan) addDomain(p *problems, name string) {
 	pl.Domains = append(pl.Domains, Domain{Name: name, Ranks: ranks, Rank: -1})
 }
 
+// domain returns the domain with the given name, or nil if there is none.
 func (pl *Plan) domain(name string) *Domain {
 	for i := range pl.Domains {
 		if pl.Domains[i].Name == name {

@@ -97,6 +97,7 @@ func TestKernelOrTasks(t *testing.T) {
 	}
 }
 
+// numbers converts the elements of dtype d in b to a list of float64.
 func numbers(d numeric.DType, b []byte) (list []float64) {
 	for i := range len(b) / d.Size() {
 		list = append(list, numeric.Get(d, b, i))

@@ -157,8 +157,8 @@ func RegisterInput(name string, f Fill) { addNamed("input", inputs, name, f) }
 // it as golden: func:NAME.
 func RegisterGolden(name string, f Fill) { addNamed("golden", goldens, name, f) }
 
-// addNamed adds value to the registry, the map to, under the given name. It panics if the
-// name is taken or malformed. what names the kind of value in messages.
+// addNamed adds value to the registry, which is the map `to`, under the given name. It
+// panics if the name is taken or malformed. what names the kind of value in messages.
 func addNamed[T any](what string, to map[string]T, name string, value T) {
 	if _, taken := to[name]; taken {
 		panic(fmt.Sprintf("scenario: two of kind %s are called %q: rename one", what, name))

@@ -29,8 +29,9 @@ func (pl *Plan) Input(b *Buffer, rank, round int) ([]byte, error) {
 	return pl.computeValues(pl.scenario.buffers[b.index].init, b, rank, round)
 }
 
-// ValueBytes estimates how much memory, in bytes, computing the initial or golden values of
-// buffer b takes. Go functions compute the values as float64 first, which takes more.
+// ValueBytes estimates how many bytes of memory are needed to compute the initial or golden
+// values of buffer b at one rank. If a Go function computes the values, the estimate
+// includes the function's result, which has type float64.
 func (pl *Plan) ValueBytes(b *Buffer) uint64 {
 	filled := pl.scenario.buffers[b.index].init.fill != nil
 	for _, o := range pl.Outputs {
@@ -86,7 +87,7 @@ func (pl *Plan) computeValues(s source, b *Buffer, rank, round int) ([]byte, err
 }
 
 // evaluate computes expression x for the elements i of buffer b with from <= i < to. It
-// stores them at the start of out.
+// stores the values at the start of out.
 func (pl *Plan) evaluate(x *expr, b *Buffer, rank, round int, out []byte, from, to int) error {
 	values := pl.valuesAt(rank, round)
 	for i := from; i < to; i++ {
@@ -156,8 +157,9 @@ func (pl *Plan) checkValues(p *problems) {
 }
 
 // tryValues computes the first and the last triedElements elements of buffer b and records
-// the first mistake. It tries every rank for which on returns true, in the first and the
-// last round. If s is a Go function, it tries only one rank and one round.
+// the first mistake. It computes them for every rank for which the function `on` returns
+// true, in the first and the last round. If s is a Go function, it computes them for only
+// one rank and one round.
 func (pl *Plan) tryValues(p *problems, s source, b *Buffer, on func(rank int) bool) {
 	if !s.exists() {
 		return
@@ -185,7 +187,7 @@ func (pl *Plan) tryValues(p *problems, s source, b *Buffer, on func(rank int) bo
 	}
 }
 
-// inputsChange reports whether the values of an input differ between the first and the
+// inputsChange reports whether the values of any input differ between the first and the
 // second round.
 func (pl *Plan) inputsChange() bool {
 	for _, b := range pl.Inputs() {

@@ -61,7 +61,8 @@ var (
 // memcpy is the name of a case in which all ranks copy a buffer at the same time.
 const memcpy = "memcpy"
 
-// sizes lists the sizes to measure. With these iterations all take about the same time.
+// sizes lists the buffer sizes to measure, and the number of iterations for each size. With
+// these numbers, the measurements of all sizes take about the same time.
 var sizes = []struct{ bytes, iterations int }{
 	{4 << 10, 1000}, {64 << 10, 500}, {1 << 20, 100}, {16 << 20, 12}, {64 << 20, 5},
 }
@@ -230,8 +231,8 @@ func (t *table) ratio(k Case, variant int) float64 {
 	return t.median(func(r round) float64 { return r.mpi[variant][private] / r.ours[k].Micros })
 }
 
-// minRatio says how many times as fast as MPI an all-reduce of f32 must be, by whether its
-// buffers are in a window, and by bytes.
+// minRatio says how many times as fast as MPI an all-reduce of f32 must be. The first key
+// says whether the buffers are in a window. The second key is their size in bytes.
 var minRatio = map[bool]map[int]float64{
 	false: {4 << 10: 1, 64 << 10: 1, 1 << 20: 1.2, 16 << 20: 1.2, 64 << 20: 1.2},
 	true:  {64 << 10: 2.5, 16 << 20: 5, 64 << 20: 5},

@@ -21,7 +21,8 @@ var errNoMPI = errors.New("no MPI on this machine: mpicc and mpirun are in the p
 // mpi is a program that measures collectives of the machine's MPI.
 type mpi struct{ program string }
 
-// buildMPI compiles the MPI program that measures collectives, in a folder.
+// buildMPI compiles the MPI program that measures collectives. It writes the program to the
+// given folder.
 func buildMPI(ctx context.Context, folder string) (*mpi, error) {
 	for _, tool := range []string{"mpicc", "mpirun"} {
 		if _, err := exec.LookPath(tool); err != nil {

@@ -36,8 +36,8 @@ const job = "collbench"
 
 func init() { launch.Register(job, measureAll) }
 
-// measureProcesses runs all cases with package coll in processes of the given number of
-// ranks, and returns a measurement for each case.
+// measureProcesses runs all cases with package coll in the given number of processes, one
+// for each rank, and returns a measurement for each case.
 func measureProcesses(ctx context.Context, ranks int, cases []Case) ([]measurement, error) {
 	arg, err := json.Marshal(cases)
 	if err != nil {
@@ -157,8 +157,8 @@ func median(list []float64) float64 {
 	return list[len(list)/2]
 }
 
-// chooseCores returns the core that each rank is bound to, the same as MPI chooses. It
-// returns nil if there are fewer cores than ranks.
+// chooseCores returns the core that each rank is bound to. These are the cores that MPI
+// chooses. It returns nil if there are fewer cores than ranks.
 func chooseCores(ranks int) []int {
 	if ranks > runtime.NumCPU() {
 		return nil

@@ -70,9 +70,9 @@ func (g *Group) reduceAll(c *call) error {
 }
 
 // Pick returns the algorithm that Auto uses for an all_reduce or a reduce of private
-// buffers of the given size. Up to 64 KiB divided by the number of ranks it is
-// DirectOnePhase, which exchanges signals once. For larger buffers it is Direct, which
-// exchanges signals twice.
+// buffers of the given size. For buffers of at most 64 KiB divided by the number of ranks,
+// Pick returns DirectOnePhase, which exchanges signals once. For larger buffers it returns
+// Direct, which exchanges signals twice.
 func Pick(ranks, bytes int) Algorithm {
 	if bytes <= (64<<10)/ranks {
 		return DirectOnePhase
@@ -101,7 +101,7 @@ func (g *Group) raiseAll(c *call, phase string, kind int, step int64) error {
 	return g.forEachPeer(func(peer int) error { return g.raise(c, phase, kind, peer, step) })
 }
 
-// stageChunk stages the chunk of this rank's src that begins at byte from, for the given
+// stageChunk stages the chunk of this rank's src that begins at byte `from`, for the given
 // step. It leaves out the data that no other rank reads: in Direct the part that this rank
 // combines itself, and the whole chunk if only this rank takes the result.
 func (g *Group) stageChunk(c *call, step int64, from int) error {
@@ -122,8 +122,8 @@ func (g *Group) stageChunk(c *call, step int64, from int) error {
 	return nil
 }
 
-// part returns where the part of a rank begins and ends when n bytes are divided among all
-// ranks. Parts begin at cache lines.
+// part returns the offsets at which the part of a rank begins and ends when n bytes are
+// divided among all ranks. Parts begin at cache lines.
 func part(n, rank, ranks int) (lo, hi int) {
 	cut := func(i int) int { return min(n, (n/ranks*i+n%ranks*i/ranks+63)/64*64) }
 	if rank == ranks-1 {
@@ -150,7 +150,7 @@ func (g *Group) wantsResult(c *call) bool { return c.kind == KindAllReduce || g.
 
 // combineParts combines this rank's part of a chunk and offers the result to the other
 // ranks. Then it copies the results of the parts that other ranks combine. The chunk has n
-// bytes and begins at byte from.
+// bytes and begins at byte `from`.
 func (g *Group) combineParts(c *call, step int64, from, n int) error {
 	lo, hi := part(n, g.rank, g.n)
 	result := g.window.Local()[g.resultAt(step)+lo : g.resultAt(step)+hi]
@@ -169,8 +169,8 @@ func (g *Group) combineParts(c *call, step int64, from, n int) error {
 	if err := g.raiseAll(c, "result", reduced, step); err != nil {
 		return err
 	}
-	// After the signal, so that peers do not wait for this copy. Stores past the caches are
-	// faster.
+	// This copy follows the signal, so that peers do not wait for the copy. Stores that
+	// bypass the caches are faster here.
 	if copyLater && g.wantsResult(c) {
 		numeric.CopyStreaming(c.dst[from+lo:from+hi], result)
 	}
@@ -200,7 +200,8 @@ func (g *Group) reduceInWindows(c *call, step int64) error {
 // combineAndWrite combines n bytes of all sources and writes the result to offset lo of the
 // dst of every rank that takes the result.
 func (g *Group) combineAndWrite(c *call, sources []source, lo, n int) error {
-	// In place, the data just read is in the caches, and stores past the caches are slower.
+	// In place, the data just read is in the caches, and stores that bypass the caches are
+	// slower.
 	stream := c.bytes() >= streamFrom && !sameStart(c.dst, c.src)
 	if g.n == 2 && c.op != Avg && g.window.Peer(1-g.rank) != nil {
 		if c.kind == KindReduce {

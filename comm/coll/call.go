@@ -82,8 +82,9 @@ func (g *Group) findPlace(b []byte) place {
 	return place{}
 }
 
-// locateBuffers sets srcPlaces and dstPlaces of the call for a peer, from the peer's note
-// theirs. It returns an error if this rank has closed the window of one of these buffers.
+// locateBuffers sets srcPlaces and dstPlaces of the call for a peer. It reads the places
+// from `theirs`, the note of the peer. It returns an error if this rank has closed the
+// window of one of these buffers.
 func (g *Group) locateBuffers(c *call, peer int, theirs *comm.Note) error {
 	c.srcPlaces[peer] = place{int(theirs[2]), int64(theirs[3])}
 	c.dstPlaces[peer] = place{int(theirs[4]), int64(theirs[5])}

@@ -27,6 +27,7 @@ var dtypes = map[any]numeric.DType{
 
 func dtypeOf[T Element]() numeric.DType { return dtypes[T(0)] }
 
+// bytesOf returns the bytes of the elements of x without copying.
 func bytesOf[T Element](x []T) []byte {
 	if len(x) == 0 {
 		return nil
@@ -108,9 +109,9 @@ func (g *Group) Barrier() error {
 	return g.awaitPreviousCall("barrier")
 }
 
-// Do runs the collective kind on buffers that hold elements of dtype d. AllReduce and the
-// other functions for typed slices call it. Do ignores op and root if the collective does
-// not use them.
+// Do runs the collective of the given kind on the buffers src and dst, which hold elements
+// of dtype d. AllReduce and the other functions for typed slices call it. Do ignores op and
+// root if the collective does not use them.
 func (g *Group) Do(kind Kind, d numeric.DType, op Op, root int, dst, src []byte) error {
 	c := call{kind: kind, dtype: d, dst: dst, src: src, srcPlaces: g.call.srcPlaces, dstPlaces: g.call.dstPlaces}
 	if kind.Reduces() {

@@ -132,7 +132,7 @@ func TestNoAllocation(t *testing.T) {
 }
 
 // mallocsInCalls makes the given number of calls of collectives and returns the number of
-// allocations meanwhile, of all ranks together.
+// allocations that all ranks together made during these calls.
 func mallocsInCalls(g *coll.Group, b *buffers, calls int) (int64, error) {
 	for _, c := range collectives { // the first call of each may allocate
 		if err := c.call(g, b); err != nil {

@@ -9,7 +9,7 @@ import (
 // to such buffers bypass the caches.
 const streamFrom = 4 << 20
 
-// source is the data of a rank in a step.
+// source says where the data of one rank for one step is.
 type source struct {
 	window *comm.Window // window with the data; nil for this rank, whose data is own
 	own    []byte
@@ -26,7 +26,7 @@ func (s source) skip(off int) source {
 }
 
 // allSources returns the sources of all ranks in a step, indexed by rank. The parameters
-// are those of source. The next call reuses the returned slice.
+// have the same meaning as in the method source. The next call reuses the returned slice.
 func (g *Group) allSources(c *call, slotAt, bufferAt int, inPlace bool) []source {
 	g.sources = g.sources[:0]
 	for peer := range g.n {
@@ -141,8 +141,8 @@ func (g *Group) combine(c *call, sources []source, n int, stream bool, dst ...[]
 	return nil
 }
 
-// divisors returns n bytes of elements of dtype d that all have the value of the number of
-// ranks.
+// divisors returns a buffer of n bytes with elements of dtype d. Each element equals the
+// number of ranks.
 func (g *Group) divisors(d numeric.DType, n int) []byte {
 	if g.divisorType != d || len(g.divisor) < n {
 		g.divisorType, g.divisor = d, make([]byte, block)

@@ -4,7 +4,7 @@ package coll
 // function returns true, the group skips the wait.
 func (g *Group) OnWait(f func(phase string) (skip bool)) { g.onWait = f }
 
-// Phases whose waits a mutant may skip.
+// Phases of collectives whose waits a test can skip with OnWait.
 const (
 	CallBefore  = "call before"
 	Data        = "data"

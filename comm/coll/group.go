@@ -88,7 +88,7 @@ const slots = 4
 // defaultSlot returns the default size of a slot in bytes.
 func defaultSlot(ranks int) int { return max(64<<10, (2<<20)/ranks) }
 
-// GroupBytes returns the memory in bytes that a group with default options takes at each
+// GroupBytes returns the memory in bytes that a group with default options needs at each
 // rank.
 func GroupBytes(ranks int) uint64 {
 	return uint64(comm.WindowBytes(int64(slots*defaultSlot(ranks)), signalKinds*ranks) + 2*block)
@@ -159,8 +159,9 @@ func (g *Group) announceEntry(c *call) error {
 }
 
 // awaitEntry waits until a peer has entered the call, compares the peer's note with this
-// rank's note, and takes the places of the peer's buffers from it. In each call a rank must
-// call awaitEntry for a peer before it waits for other signals of that peer.
+// rank's note, and stores the places of the peer's buffers, which are in that note, in c.
+// In each call a rank must call awaitEntry for a peer before it waits for other signals of
+// that peer.
 func (g *Group) awaitEntry(c *call, peer int) error {
 	s := g.entrySignal(peer, g.calls)
 	if err := g.await(c.kind.String(), "entry", peer, s, g.calls); err != nil {
@@ -195,8 +196,8 @@ func (g *Group) wait(c *call, phase string, kind, peer int, step int64) error {
 	return g.await(c.kind.String(), phase, peer, g.signal(kind, peer), step)
 }
 
-// await waits until signal is at least v, unless the function of OnWait skips the wait.
-// Errors name op, phase and peer.
+// await waits until the given signal is at least v. It skips the wait if the function set
+// by OnWait returns true. Errors name op, phase and peer.
 func (g *Group) await(op, phase string, peer, signal int, v int64) error {
 	if g.onWait != nil && g.onWait(phase) {
 		return nil
@@ -204,8 +205,8 @@ func (g *Group) await(op, phase string, peer, signal int, v int64) error {
 	return g.window.Await(op, phase, peer, signal, v)
 }
 
-// awaitFreeSlot waits until no peer still reads the slot that step will use for staged
-// data.
+// awaitFreeSlot waits until no peer still reads the slot that the given step will use for
+// staged data.
 func (g *Group) awaitFreeSlot(c *call, step int64) error {
 	u := &g.slotUses[step&1]
 	for _, peer := range u.peers {

@@ -48,8 +48,8 @@ func (j *job) String() string {
 	return fmt.Sprintf("%v of %d %v, %v, root %d", j.kind, j.count, j.dtype, j.op, j.root)
 }
 
-// wide reports whether the src of collective k has a piece for each rank, and whether the
-// dst has.
+// wide reports, for collective k, whether src has one piece for each rank, and whether dst
+// has one piece for each rank.
 func wide(k coll.Kind) (src, dst bool) {
 	switch k {
 	case coll.KindAllGather, coll.KindGather:
@@ -219,9 +219,11 @@ type wrongResult string
 
 func (w wrongResult) Error() string { return string(w) }
 
-// memory is the memory of a rank for buffers.
+// memory holds the memory in which a rank places its buffers: its part of a window, and
+// private memory.
 type memory struct{ window, private []byte }
 
+// newMemory allocates a window and private memory, each with the given number of bytes.
 func newMemory(c *comm.Comm, bytes int) (memory, error) {
 	w, err := c.AllocWindow(int64(bytes), 0)
 	if err != nil {
@@ -243,7 +245,8 @@ func (m memory) bytes(s location, around int) []byte {
 
 // run executes this rank's part of the job. It checks that dst has the expected result and
 // that nothing else has changed. To provoke races, it overwrites src as soon as this is
-// allowed, and checks dst late. It calls pause in between.
+// allowed, and checks dst late. It calls pause before the collective and before the check
+// of dst.
 func (j *job) run(g *coll.Group, m memory, pause func()) error {
 	const before, after = 0xAA, 0xEE
 	p := &j.ranks[g.Comm().Rank()]

@@ -65,7 +65,8 @@ func TestMistakes(t *testing.T) {
 	}))
 }
 
-// own is a placeholder for the element range of a rank's own part, see ranges.
+// own is a placeholder in expected errors. At rank r it stands for ranges[r], which names
+// the elements of the rank's own part.
 const own = "OWN"
 
 var ranges = []string{"elements 0 to 3, or outside of it", "elements 4 to 7, or outside of it"}

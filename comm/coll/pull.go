@@ -7,7 +7,7 @@ import "slices"
 type pattern struct {
 	fromRoot bool // only the root is a source; otherwise all ranks are
 	toRoot   bool // only the root takes data; otherwise all ranks do
-	parts    bool // each rank takes another part; otherwise all take the same data
+	parts    bool // each rank takes a different part; otherwise all take the same data
 	reduce   bool // takers combine the data of the sources; otherwise they concatenate it by rank
 }
 
@@ -75,7 +75,7 @@ func (g *Group) pull(c *call) error {
 	return nil
 }
 
-// step is a step of a collective. It moves n bytes, beginning at byte from, of the data
+// step is a step of a collective. It moves n bytes, beginning at byte `from`, of the data
 // that each rank takes from each source.
 type step struct {
 	number      int64 // number of the step, counted over all calls of the group

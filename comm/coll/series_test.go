@@ -13,10 +13,11 @@ import (
 	"github.com/kernbench/kernbench/numeric"
 )
 
-// delayAtRandom returns a function that prepares a rank of group g for random delays: from
-// then on the rank is delayed at random before each wait for other ranks. The rank skips
-// its waits in the phase mutant; if mutant is "", it skips none. The prepare function
-// returns a function that delays at random, too. The caller calls it between collectives.
+// delayAtRandom returns a function for the parameter disturb of program.run. After a rank
+// has called that function with its group g, the rank is delayed at random before each wait
+// for other ranks, and skips its waits in the phase `mutant`. If mutant is "", it skips
+// none. The result of the call is a function that delays the rank at random, for use
+// between collectives.
 func delayAtRandom(seed uint64, mutant string) func(g *coll.Group) func() {
 	return func(g *coll.Group) func() {
 		r := rand.New(rand.NewPCG(seed, uint64(g.Comm().Rank())))

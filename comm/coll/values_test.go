@@ -37,9 +37,9 @@ func newProgram(pick picker, n, jobs int) *program {
 	return p
 }
 
-// run executes the program on a backend and returns the errors by rank. It calls disturb
-// first at each rank, which may set up delays. It then calls pause, the function that
-// disturb returns, before and after each collective.
+// run executes the program on a backend and returns the errors by rank. At each rank it
+// first calls disturb, which may set up delays and returns the function pause. It calls
+// pause before and after each collective.
 func (p *program) run(backend string, disturb func(g *coll.Group) (pause func())) []error {
 	return runGroup(backend, p.n, p.o, func(g *coll.Group) error {
 		m, err := newMemory(g.Comm(), p.memoryBytes)
@@ -70,7 +70,8 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// TestManyRanks checks the same as TestValues with 17 to 64 ranks and fewer cases.
+// TestManyRanks runs random collectives of 17 to 64 ranks, and checks their results in the
+// same way as TestValues.
 func TestManyRanks(t *testing.T) {
 	for _, n := range []int{17, 33, 64} {
 		for i, backend := range backends {

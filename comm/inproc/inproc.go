@@ -3,7 +3,7 @@
 // the backend as "inproc". Ranks that open the same name belong to the same run. The name
 // is free again when all of them have closed.
 //
-// It imports comm and internal/host.
+// The package imports comm and internal/host.
 package inproc
 
 import (
@@ -24,7 +24,8 @@ const Name = "inproc"
 
 func init() { comm.Register(Name, Backend{}) }
 
-// Backend is the backend. It is exported so that other backends can build on it.
+// Backend implements comm.Backend with goroutines of one process. It is exported so that
+// other backends can build on it.
 type Backend struct{}
 
 // run is the state that the ranks of a run share.
@@ -79,8 +80,8 @@ func (Backend) Join(_ context.Context, rank, nranks int, name string, bytes int6
 	return &link{run: r, rank: rank}, nil
 }
 
-// newMemory allocates zeroed memory with the given bytes for each member. The memory of
-// each member begins at a cache line.
+// newMemory allocates zeroed memory with the given number of bytes for each member. The
+// memory of each member begins at a cache line.
 func newMemory(members int, bytes int64) comm.Memory {
 	const line = 64
 	each := (bytes + line - 1) / line * line

@@ -66,7 +66,7 @@ func TestName(t *testing.T) {
 func TestRunsAreForgotten(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	for range 3 { // each the first of its run
+	for range 3 { // each rank is the first of its run
 		if _, err := comm.Open(ctx, 1, 3, "x", comm.Options{Backend: inproc.Name}); !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v, want %v", err, context.Canceled)
 		}

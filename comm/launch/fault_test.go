@@ -189,8 +189,8 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// TestCancelOwnErrors checks that errors which jobs return of their own when the context
-// ends are part of the error of the run.
+// TestCancelOwnErrors ends the context of a run whose jobs then return errors that do not
+// come from the context. It checks that these errors are part of the error of the run.
 func TestCancelOwnErrors(t *testing.T) {
 	checkCleanup(t)
 	ctx, cancel := context.WithCancel(withDeadline(t))

@@ -62,8 +62,8 @@ type Options struct {
 }
 
 // Overhead estimates the memory in bytes that the given number of ranks of a backend need
-// in addition to the memory that their jobs allocate. A Go process needs 3 MB and its share
-// of the pages of the program.
+// in addition to the memory that their jobs allocate. A Go process needs 3 MB, and some of
+// the pages of the program.
 func Overhead(backend string, ranks int) uint64 {
 	if backend == inproc.Name {
 		return 64 << 10 * uint64(ranks)
@@ -84,9 +84,9 @@ var startTimeout = 2 * time.Second
 // Run runs the job with the given name on all ranks and returns their results by rank. If a
 // rank fails, there are no results, and the error joins one or more [*RankError]. The root
 // causes come first, with equal errors of several ranks combined. The ranks that failed in
-// consequence follow. If ctx has ended, its cause comes before both, and ranks that only
-// stopped are not mentioned. Processes that do not stop are killed. Goroutines cannot be
-// killed: they are left running, and the error says so.
+// consequence follow. If ctx has ended, the cause of ctx comes before all of them, and
+// ranks that only stopped are not mentioned. Processes that do not stop are killed.
+// Goroutines cannot be killed: they are left running, and the error says so.
 func Run(ctx context.Context, o Options, job string, arg []byte) (results [][]byte, err error) {
 	if err := o.check(job); err != nil {
 		return nil, fmt.Errorf("launch: %w", err)
@@ -125,7 +125,7 @@ func (o *Options) check(job string) error {
 	return err
 }
 
-// order is the message with the job of a rank.
+// order is the message in which the launcher sends a rank its job.
 type order struct {
 	Rank, Ranks int
 	Job         string
@@ -154,8 +154,8 @@ type goroutine struct {
 func (g *goroutine) stop(why string) { g.cancel(stopCause(why)) }
 
 // kill reports to the supervisor that the rank has ended, although the goroutine continues
-// to run, because a goroutine cannot be killed. It returns a text that says so, and the
-// blame running.
+// to run, because a goroutine cannot be killed. It returns a text that says so, and
+// `running` as the blame.
 func (g *goroutine) kill() (how string, became blame) {
 	g.reportEnded()
 	return "left running, since a goroutine cannot be killed", running
@@ -164,7 +164,7 @@ func (g *goroutine) kill() (how string, became blame) {
 func (*goroutine) suspended() int { return 0 }
 
 // startGoroutines starts the ranks of backend inproc as goroutines and adds them to the
-// supervisor. The caller calls end when all ranks have ended.
+// supervisor. The caller calls the returned function `end` when all ranks have ended.
 func startGoroutines(_ context.Context, o Options, out *output, all order, s *supervisor) (end func() error, err error) {
 	at := fmt.Sprintf("launch %d", inprocRuns.Add(1))
 	for rank := range o.Ranks {

@@ -67,8 +67,8 @@ func runLauncher() int {
 	return 4
 }
 
-// runInGroup moves this process into the control group and launches ranks, one of which
-// uses up the memory of the group. It returns the exit status.
+// runInGroup moves this process into the given control group and launches ranks, one of
+// which uses up the memory of the group. It returns the exit status.
 func runInGroup(group string) int {
 	if err := hosttest.Join(group); err != nil {
 		fmt.Println(err)
@@ -177,6 +177,7 @@ type trouble struct {
 	Rest  string        // what the other ranks do, as How
 }
 
+// arg encodes f as an argument for job fault.
 func (f trouble) arg(t testing.TB) []byte {
 	b, err := json.Marshal(f)
 	if err != nil {

@@ -47,7 +47,8 @@ type process struct {
 
 func (p *process) stop(why string) { p.why <- why } // does not block: the channel has capacity 1
 
-// kill ends the process with SIGKILL. It returns a text that says so, and the blame killed.
+// kill ends the process with SIGKILL. It returns a text that says so, and `killed` as the
+// blame.
 func (p *process) kill() (how string, became blame) {
 	p.cmd.Process.Kill() // fails if the process has ended, which is fine
 	return "killed by SIGKILL", killed
@@ -67,7 +68,7 @@ func (p *process) suspended() (pid int) {
 
 // startProcesses starts the ranks of backend shm as processes and adds them to the
 // supervisor. It starts no more ranks after one could not be started or the context has
-// ended. The caller calls end when all ranks have ended.
+// ended. The caller calls the returned function `end` when all ranks have ended.
 func startProcesses(ctx context.Context, o Options, out *output, all order, s *supervisor) (end func() error, err error) {
 	if os.Getenv(rankVariable) != "" {
 		return nil, errors.New("this process is a rank of another run and has not begun its job: main has to call launch.Child before anything else")

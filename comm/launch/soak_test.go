@@ -63,9 +63,9 @@ func soakJob(_ context.Context, c *comm.Comm, arg []byte) ([]byte, error) {
 	return nil, nil
 }
 
-// notifyAndWait notifies all other ranks and waits until this rank has received times
-// notices per other rank, counted together. times is the number of calls so far, including
-// this call.
+// notifyAndWait notifies all other ranks. Then it waits until the number of notifications
+// that this rank has received in total is `times` multiplied by the number of other ranks.
+// times is the number of calls so far, including this call.
 func notifyAndWait(c *comm.Comm, w *comm.Window, times int64) error {
 	for rank := range c.Size() {
 		if rank == c.Rank() {

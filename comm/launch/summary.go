@@ -9,7 +9,7 @@ import (
 	"github.com/kernbench/kernbench/internal/printable"
 )
 
-// failure is the error of a rank and whose fault it is.
+// failure is the error of a rank, with a blame that says whose fault the error is.
 type failure struct {
 	*RankError
 	blame blame
@@ -22,7 +22,7 @@ const maxErrors = 4
 // ended. It returns each root cause once, and then one error that lists the ranks that
 // failed in consequence. stopped says that the caller has stopped the run; then most
 // failures are consequences of the stop. If the run was stopped and no failure is a root
-// cause, summarise returns one of the failures as an example of where a rank was.
+// cause, summarise returns one of the failures as an example of what a rank was doing.
 func summarise(failures []failure, stopped bool) (errs []error) {
 	most := deadlocked // failures with at most this blame are root causes
 	if !stopped {

@@ -171,8 +171,8 @@ func (s *supervisor) explain(died error) error {
 	return fmt.Errorf("%w: out of memory%s: take fewer ranks, or have them use less", died, why)
 }
 
-// stop asks all ranks to end and gives them the reason why. Only the first call has an
-// effect.
+// stop asks all ranks to end. `why` is the reason that the ranks receive. Only the first
+// call has an effect.
 func (s *supervisor) stop(why string) {
 	if s.stopping {
 		return

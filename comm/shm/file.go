@@ -57,7 +57,7 @@ type file struct {
 // 0 begins.
 func statesEnd(ranks int) int64 { return align(page+int64(ranks)*cacheLine, page) }
 
-// align rounds n up to a multiple of to.
+// align rounds n up to a multiple of `to`.
 func align(n, to int64) int64 { return (n + to - 1) / to * to }
 
 // initialize writes the header of a run with the given number of ranks into the empty file
@@ -124,8 +124,8 @@ func open(f *os.File, ranks int) (*file, error) {
 
 var errNotRun = errors.New("not shared memory of a run")
 
-// check returns an error if the file is not a run's, has another layout version, or has
-// another number of ranks than ranks. rank is the rank that wants to join.
+// check returns an error if the file is not the file of a run, if it has a different layout
+// version, or if its number of ranks is not `ranks`. rank is the rank that wants to join.
 func (m *file) check(rank, ranks int) error {
 	switch h := m.head; {
 	case h.magic != magic:
@@ -141,7 +141,7 @@ func (m *file) check(rank, ranks int) error {
 }
 
 // mismatchError returns the error for a rank that expects the given number of ranks, while
-// the file has another number.
+// the header of the file has a different number.
 func (m *file) mismatchError(rank, ranks int) error {
 	creator := "the launcher"
 	if m.head.first >= 0 {
@@ -163,9 +163,9 @@ func (m *file) unmap() error {
 func (m *file) close() error { return errors.Join(m.unmap(), m.File.Close()) }
 
 // Create creates the shared memory of a run without a name. A launcher passes the file
-// memory to the processes of the ranks, which use the rendezvous fd:N, where N is their
-// descriptor of the file. The launcher keeps the file holder. The ranks fail when the
-// launcher closes holder or ends.
+// `memory` to the processes of the ranks, which use the rendezvous fd:N, where N is their
+// descriptor of the file. The launcher keeps the file `holder` open. The ranks fail when
+// the launcher closes `holder` or ends.
 func Create(nranks int) (memory *os.File, holder *os.File, err error) {
 	fd, err := unix.MemfdCreate("kernbench", unix.MFD_CLOEXEC)
 	if err != nil {

@@ -27,7 +27,7 @@ const (
 func rankLockAt(rank int) int64 { return rankLock + int64(rank) }
 
 // flock runs the fcntl command with a lock of the given kind on n bytes of f, beginning at
-// byte from. It returns the lock as the kernel has changed it.
+// byte `from`. It returns the lock as the kernel has changed it.
 func flock(f *os.File, command int, kind int16, from, n int64) (unix.Flock_t, error) {
 	l := unix.Flock_t{Type: kind, Whence: io.SeekStart, Start: from, Len: n}
 	err := retryInterrupted(func() error { return unix.FcntlFlock(f.Fd(), command, &l) })
@@ -44,8 +44,8 @@ func retryInterrupted(call func() error) error {
 	}
 }
 
-// lock tries to lock the byte of f at offset at without waiting. It reports whether it has
-// taken the lock.
+// lock tries to lock the byte of f at offset `at` and does not wait. It reports whether
+// this process now holds the lock.
 func lock(f *os.File, at int64) (taken bool, err error) {
 	_, err = flock(f, unix.F_OFD_SETLK, unix.F_WRLCK, at, 1)
 	if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EACCES) {
@@ -57,7 +57,7 @@ func lock(f *os.File, at int64) (taken bool, err error) {
 	return true, nil
 }
 
-// lockWaiting locks the byte of f at offset at. It waits while another process holds the
+// lockWaiting locks the byte of f at offset `at`. It waits while another process holds the
 // lock, which is never long.
 func lockWaiting(f *os.File, at int64) error {
 	if _, err := flock(f, unix.F_OFD_SETLKW, unix.F_WRLCK, at, 1); err != nil {
@@ -66,12 +66,12 @@ func lockWaiting(f *os.File, at int64) error {
 	return nil
 }
 
-// unlock releases the lock on the byte of f at offset at. It ignores errors, because
+// unlock releases the lock on the byte of f at offset `at`. It ignores errors, because
 // closing the file releases the lock too.
 func unlock(f *os.File, at int64) { flock(f, unix.F_OFD_SETLK, unix.F_UNLCK, at, 1) }
 
-// isLocked reports whether another open file holds a lock on any of the n bytes of f from
-// offset from on.
+// isLocked reports whether another open file holds a lock on any of the n bytes of f that
+// begin at offset `from`.
 func isLocked(f *os.File, from, n int64) (bool, error) {
 	l, err := flock(f, unix.F_OFD_GETLK, unix.F_WRLCK, from, n)
 	if err != nil {

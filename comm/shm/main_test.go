@@ -25,8 +25,8 @@ func TestMain(m *testing.M) {
 	os.Exit(commtest.Main(m))
 }
 
-// runChild opens the given rank of the run that at names, and closes it. It prints an
-// error, if any, and returns the exit status.
+// runChild opens the given rank of the run that `at` names, and closes the rank. It prints
+// the error, if any, and returns the exit status.
 func runChild(rank, ranks, at string) int {
 	r, _ := strconv.Atoi(rank)
 	n, _ := strconv.Atoi(ranks)
@@ -61,9 +61,9 @@ func makeFolder(t *testing.T) string {
 	return dir
 }
 
-// join opens the given ranks of a run of nranks ranks at the same time. at names the run.
-// Ranks that can be opened call a barrier and close. join returns the error of each rank,
-// in the order of the list.
+// join opens the given ranks of a run of `nranks` ranks at the same time. `at` names the
+// run. Ranks that can be opened call a barrier and close. join returns the error of each
+// rank, in the order of the list.
 func join(at string, nranks int, ranks ...int) []error {
 	errs := make([]error, len(ranks))
 	done := make(chan struct{})
@@ -86,9 +86,10 @@ func join(at string, nranks int, ranks ...int) []error {
 	return errs
 }
 
-// openFirst opens the first rank of a run in the background. It returns when the file of
-// the run exists at path, so that other ranks can join. The channel delivers the error of
-// the rank after the rank has closed or failed.
+// openFirst opens the given rank as the first rank of a run, in the background. `at` names
+// the run. It returns when the file of the run exists at path, so that other ranks can
+// join. The returned channel delivers the error of the rank after the rank has closed or
+// failed.
 func openFirst(t *testing.T, ctx context.Context, rank, nranks int, at, path string) <-chan error {
 	t.Helper()
 	result := make(chan error, 1)

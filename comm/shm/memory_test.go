@@ -20,7 +20,7 @@ import (
 )
 
 // runLaunched creates the memory of a run as a launcher does, and runs body on every rank.
-// The ranks are goroutines. Body gets the memory of the run.
+// The ranks are goroutines. `body` receives the communicator and the memory of the run.
 func runLaunched(t *testing.T, nranks int, body func(c *comm.Comm, memory *os.File) error) {
 	t.Helper()
 	memory, holder, err := shm.Create(nranks)

@@ -42,6 +42,8 @@ func rankCommand(t *testing.T, uid uint32, rank, nranks int, at string) (*exec.C
 	return cmd, &out
 }
 
+// copyProgram copies a program to a folder that all users can read, and returns the path of
+// the copy.
 func copyProgram(t *testing.T, program string) string {
 	t.Helper()
 	b, err := os.ReadFile(program)

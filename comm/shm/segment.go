@@ -78,8 +78,9 @@ func (s *segment) unmap() error {
 }
 
 // isRunFile reports whether f, an open file at path that no rank has locked, was left by a
-// dead run. Otherwise it is a file of the user, whose path was given by mistake. Every file
-// in Folder with the prefix of named runs counts as a run's file, whatever it contains.
+// dead run. If it returns false, f is a file of the user, whose path was given by mistake.
+// Every file in Folder with the prefix of named runs counts as a run's file, whatever it
+// contains.
 func isRunFile(path string, f *os.File) bool {
 	if strings.HasPrefix(path, filepath.Join(Folder, prefix)) {
 		return true
@@ -111,9 +112,9 @@ func removeName(path string, f *os.File) error {
 	return os.Remove(path)
 }
 
-// removeDeadRuns removes the files that dead runs have left in a folder, except for the
-// path except. It ignores errors, because a file that cannot be removed belongs to another
-// user.
+// removeDeadRuns removes the files that dead runs have left in a folder. It leaves the file
+// at path `except`. It ignores errors, because a file that cannot be removed belongs to
+// another user.
 func removeDeadRuns(folder, except string) {
 	paths, _ := filepath.Glob(filepath.Join(folder, prefix+"*")) // fails only for a bad pattern
 	for _, path := range paths {

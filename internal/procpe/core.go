@@ -149,7 +149,8 @@ func (c *core) readAtPeer(to *[]byte, a *tl.Arg) error {
 	return x.each(func(at, in, n int64) error { return w.Get(member, at, (*to)[in:in+n]) })
 }
 
-// setOp starts a new operation of the given kind: it sets its operands and their bytes.
+// setOp starts a new operation of the given kind in c.op. It sets the operands of the
+// operation, and stores their bytes in c.data.
 func (c *core) setOp(kind oplog.Kind, args []tl.Arg) (err error) {
 	c.op = oplog.Op{Kind: kind, Args: c.op.Args[:0], Epilogue: c.op.Epilogue[:0]}
 	c.data = c.data[:0]
@@ -157,8 +158,8 @@ func (c *core) setOp(kind oplog.Kind, args []tl.Arg) (err error) {
 	return err
 }
 
-// appendOperands converts args to operands and appends them to the list to. It appends the
-// bytes of each operand to c.data.
+// appendOperands converts args to operands and appends them to the list `to`. It also
+// appends the bytes of each operand to c.data.
 func (c *core) appendOperands(to []oplog.Operand, args []tl.Arg) ([]oplog.Operand, error) {
 	for i := range args {
 		v := &args[i].Value

@@ -27,8 +27,8 @@ const maxBytes = 1 << 40
 // lastAddress returns the address at which the last of the regions begins.
 func lastAddress(regions []region) int64 { return int64(len(regions)) * maxBytes }
 
-// Scratch allocates zeroed memory with the given bytes and returns its address. The kernel
-// keeps the memory until it ends.
+// Scratch allocates zeroed memory with the given number of bytes and returns its address.
+// The kernel keeps the memory until it ends.
 func (c *core) Scratch(bytes int64) (int64, error) {
 	if bytes > maxBytes/2 {
 		return 0, fmt.Errorf("%d bytes: %d are the most", bytes, int64(maxBytes/2))
@@ -37,7 +37,7 @@ func (c *core) Scratch(bytes int64) (int64, error) {
 	return lastAddress(c.regions), nil
 }
 
-// Load reads the block from into the new tile v.
+// Load reads the block `from` into the new tile v.
 func (c *core) Load(v *tl.Value, from tl.Block) error {
 	r, x, err := c.locate(&from)
 	if err != nil {
@@ -51,7 +51,7 @@ func (c *core) Load(v *tl.Value, from tl.Block) error {
 	return r.read(&x, tile)
 }
 
-// read copies the runs x of the region to a tile.
+// read copies the bytes of the region that the runs x describe to a tile.
 func (r *region) read(x *blockRuns, tile []byte) error {
 	return x.each(func(at, in, n int64) error {
 		copy(tile[in:in+n], r.bytes[at:])
@@ -59,7 +59,7 @@ func (r *region) read(x *blockRuns, tile []byte) error {
 	})
 }
 
-// Store writes tile v to the block to.
+// Store writes tile v to the block `to`.
 func (c *core) Store(v tl.Value, to tl.Block) error {
 	tile, err := c.tiles.use(&v)
 	if err != nil {
@@ -68,7 +68,7 @@ func (c *core) Store(v tl.Value, to tl.Block) error {
 	return c.write(&to, tile)
 }
 
-// write copies the bytes of a tile to the block to.
+// write copies the bytes of a tile to the block `to`.
 func (c *core) write(to *tl.Block, tile []byte) error {
 	r, x, err := c.locate(to)
 	if err != nil {
@@ -127,8 +127,8 @@ type blockRuns struct {
 	tile      [oplog.MaxRank]int64 // stride of each axis in the tile, in bytes
 }
 
-// newBlockRuns returns the runs of block b, which begins at byte at of region r. It returns
-// an error if an unmasked element is outside the region.
+// newBlockRuns returns the runs of block b, which begins at byte `at` of region r. It
+// returns an error if an unmasked element is outside the region.
 func newBlockRuns(b *tl.Block, at int64, r *region) (blockRuns, error) {
 	x := blockRuns{start: at}
 	if b.Valid.Elems() == 0 {
@@ -163,8 +163,8 @@ func newBlockRuns(b *tl.Block, at int64, r *region) (blockRuns, error) {
 	return x, nil
 }
 
-// each calls f for every run. at is the offset of the run in memory, in is its offset in
-// the tile, and n is its length in bytes.
+// each calls f for every run. `at` is the offset of the run in the region, `in` is its
+// offset in the tile, and `n` is its length in bytes.
 func (x *blockRuns) each(f func(at, in, n int64) error) error {
 	if x.runBytes == 0 {
 		return nil

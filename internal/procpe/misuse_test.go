@@ -12,8 +12,8 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// here returns a text with the file name and the line number of its caller. below is added
-// to the line number.
+// here returns a text with the file name and the line number of its caller. `below` is
+// added to the line number.
 func here(below int) string {
 	_, file, line, _ := runtime.Caller(1)
 	return fmt.Sprintf("%s:%d", filepath.Base(file), line+below)

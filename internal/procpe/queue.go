@@ -31,7 +31,8 @@ type queue struct {
 	posted   []*receive // receives that wait for messages, in order
 }
 
-// queueEnd is the end of a queue in and a queue out: a port of a member of a group.
+// queueEnd is one port of a member of a group. One incoming and one outgoing queue end at
+// the port.
 type queueEnd struct {
 	member int
 	port   tl.Port
@@ -88,8 +89,8 @@ func (q *queue) match() {
 
 var errQueues = errors.New("ranks have no queues between them: Put into a window of the peer and Notify it, and have it WaitSignal")
 
-// findPort returns the two queues of port at. It returns an error if the worker has no
-// queues at that port.
+// findPort returns the two queues of the port `at`. It returns an error if the worker has
+// no queues at that port.
 func (c *core) findPort(at tl.Port) (*port, error) {
 	if int(at) >= len(c.ports) || c.ports[at].out == nil {
 		return nil, errQueues
@@ -97,8 +98,8 @@ func (c *core) findPort(at tl.Port) (*port, error) {
 	return &c.ports[at], nil
 }
 
-// Send puts a tile or a Ref into the outgoing queue of port at. Then it waits while the
-// messages in the queue take more slots than the queue has.
+// Send puts a tile or a Ref into the outgoing queue of the port `at`. Then it waits while
+// the messages in the queue take more slots than the queue has.
 func (c *core) Send(at tl.Port, v tl.Value) error {
 	p, err := c.findPort(at)
 	if err != nil {
@@ -120,9 +121,10 @@ func (c *core) Send(at tl.Port, v tl.Value) error {
 	return err
 }
 
-// Recv posts a receive for the next message of port at, or of any port. The message goes to
-// the new tile v, or to memory if into is set. If wait is set, Recv waits for the message.
-// Otherwise it returns a handle for Wait. The second result is the port.
+// Recv posts a receive for the next message of the port `at`, or of any port. The message
+// goes to the new tile v, or to the block `into` if into is not nil. If wait is set, Recv
+// waits for the message. Otherwise it returns a handle for Wait. The second result is the
+// port that the message comes from.
 func (c *core) Recv(at tl.Port, v *tl.Value, into *tl.Block, wait bool) (tl.Handle, tl.Port, error) {
 	c.delay()
 	if at == tl.AnyPort {

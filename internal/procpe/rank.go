@@ -145,7 +145,7 @@ func (s *Session) Join(kernel string, members []*Worker, table []tl.Connection) 
 	return g
 }
 
-// connect sets the two queues of port at.
+// connect sets the two queues of the port `at`.
 func (c *core) connect(at tl.Port, p port) {
 	for int(at) >= len(c.ports) {
 		c.ports = append(c.ports, port{})

@@ -32,8 +32,8 @@ func drawBlock(rt *rapid.T) tl.Block {
 	return b
 }
 
-// listElements returns, for each unmasked element of a block that begins at offset at, the
-// offset of the element in memory and its offset in the tile.
+// listElements returns, for each unmasked element of a block that begins at offset `at`,
+// the offset of the element in memory and its offset in the tile.
 func listElements(b *tl.Block, at int64) (list [][2]int64) {
 	elem := int64(b.DType.Size())
 	for i := range b.Shape.Elems() {

@@ -41,6 +41,8 @@ func (r *Rank) Begin(name string, tensors ...Tensor) (*Session, error) {
 	return s, nil
 }
 
+// begin adds the tensors to the session, waits for the other ranks and makes s the open
+// session of the rank. It returns an error if another session is open.
 func (s *Session) begin(tensors []Tensor) error {
 	if open := s.rank.open; open != nil {
 		return fmt.Errorf("%s is still going on, and its signals are in use: End it first", open.name)
@@ -63,8 +65,8 @@ func (s *Session) begin(tensors []Tensor) error {
 // Pointer returns the pointer that kernels use for tensor i of the list given to Begin.
 func (s *Session) Pointer(i int) tl.Ptr { return s.ptrs[i] }
 
-// newCore creates a core that runs kernels of the session, with its own tiles. await is how
-// its kernels wait.
+// newCore creates a core that runs kernels of the session, with its own tiles. Its kernels
+// call await to wait.
 func (s *Session) newCore(await func([]comm.Condition, ...localWait) (int, error)) *core {
 	return &core{
 		Rank: s.rank, await: await,
@@ -78,7 +80,7 @@ func (s *Session) newCore(await func([]comm.Condition, ...localWait) (int, error
 var ErrDeadlock = errors.New("a deadlock, no kernel of the rank can continue")
 
 // Wait waits until at least one of the workers can continue, or until one of the conditions
-// in also is true. [Worker.Resume] then continues the kernel of the worker. Wait ignores
+// in `also` is true. [Worker.Resume] then continues the kernel of the worker. Wait ignores
 // workers that run no kernel. Its error says what the workers wait for. The error wraps
 // ErrDeadlock or an error of comm. After an error of comm, Resume makes waits of kernels
 // for signals fail too.

@@ -12,7 +12,7 @@ import (
 	"github.com/kernbench/kernbench/comm"
 	"github.com/kernbench/kernbench/comm/commtest"
 	"github.com/kernbench/kernbench/comm/inproc"
-	"github.com/kernbench/kernbench/comm/shm"
+	_ "github.com/kernbench/kernbench/comm/shm" // registers the backend
 	"github.com/kernbench/kernbench/numeric"
 	"github.com/kernbench/kernbench/tl"
 )
@@ -60,7 +60,7 @@ func countCoroutines() int {
 // runOnBackends runs f in a session of each of two ranks, once for each backend. The test
 // fails if f returns an error at a rank.
 func runOnBackends(t *testing.T, f func(t *testing.T, c *comm.Comm, s *Session) error) {
-	for _, backend := range []string{inproc.Name, shm.Name} {
+	for _, backend := range []string{inproc.Name, "shm"} {
 		t.Run(backend, func(t *testing.T) {
 			o := setup{Signals: 8, Delay: randomDelay()}
 			commtest.Succeed(t, runSessions(t, backend, 2, o, func(c *comm.Comm, s *Session) error { return f(t, c, s) }))

@@ -8,8 +8,8 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// Put writes tile v to the block to in a peer's part of a window. It makes one put of comm
-// for each contiguous run of the block.
+// Put writes tile v to the block `to` in a peer's part of a window. It makes one put of
+// comm for each contiguous run of the block.
 func (c *core) Put(peer int, v tl.Value, to tl.Block) error {
 	c.delay()
 	tile, err := c.tiles.use(&v)
@@ -23,7 +23,7 @@ func (c *core) Put(peer int, v tl.Value, to tl.Block) error {
 	return x.each(func(at, in, n int64) error { return w.Put(member, at, tile[in:in+n]) })
 }
 
-// Get reads the block from in a peer's part of a window into the new tile v.
+// Get reads the block `from` in a peer's part of a window into the new tile v.
 func (c *core) Get(peer int, v *tl.Value, from tl.Block) error {
 	c.delay()
 	w, member, x, err := c.locateAtPeer(peer, &from)
@@ -97,8 +97,8 @@ func (c *core) Barrier(signal int) *tl.Barrier {
 	return b
 }
 
-// NoSignalError returns the error of a kernel that uses signal n although it has fewer
-// signals.
+// NoSignalError returns the error of a kernel that uses signal n, which does not exist.
+// signals is the number of signals that the kernel has.
 func NoSignalError(n, signals int) error {
 	has := "none"
 	if signals > 0 {
@@ -107,6 +107,7 @@ func NoSignalError(n, signals int) error {
 	return fmt.Errorf("no signal %d: this kernel has %s; a scenario says how many with signals: %d", n, has, max(n, 0)+1)
 }
 
+// checkSignal returns an error if the kernel has no signal n.
 func (c *core) checkSignal(n int) error {
 	if n < 0 || n >= c.bank {
 		return NoSignalError(n, c.bank)
@@ -127,6 +128,7 @@ func (c *core) waitAny(conditions []comm.Condition, locals ...localWait) (int, e
 	return c.await(conditions, locals...)
 }
 
+// delay calls Options.Delay, if it is set.
 func (c *core) delay() {
 	if c.options.Delay != nil {
 		c.options.Delay()
@@ -158,8 +160,8 @@ const overhead = 64
 func cost(bytes int) int64 { return int64(bytes) + overhead }
 
 // add creates a tile for v: it sets the slot and the turn of v and returns the bytes of the
-// tile, which are not initialized. If needed, it evicts other tiles, but not those in the
-// slots that keep lists.
+// tile, which are not initialized. If needed, it evicts other tiles, but no tile whose slot
+// is in the list `keep`.
 func (t *tiles) add(v *tl.Value, keep ...int32) ([]byte, error) {
 	if len(t.slots) == 0 {
 		t.slots = append(t.slots, slot{})

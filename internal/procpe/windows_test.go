@@ -46,8 +46,8 @@ func ring(t *tl.PE, x, box tl.Ptr, n int) {
 	t.Store(x, sum.Div(ranks))
 }
 
-// gather waits until all ranks have notified that their x is ready, and copies x of rank r
-// to column r of all.
+// gather waits until all ranks have notified that their x is ready, and copies x of each
+// rank r to column r of the tensor `all`.
 func gather(t *tl.PE, x, all tl.Ptr, n int) {
 	ranks := t.NumRanks()
 	t.Store(x, t.Load(x, tl.Shape{n}, tl.I32).Add(1))
@@ -170,7 +170,7 @@ func TestLaunchesBackToBack(t *testing.T) {
 }
 
 // TestDomain checks Put into a window of a domain. The domain has only some of the ranks of
-// the launch, with other numbers than in the launch.
+// the launch, and their ranks in the domain differ from those in the launch.
 func TestDomain(t *testing.T) {
 	const ranks = 3
 	members := []int{2, 0}

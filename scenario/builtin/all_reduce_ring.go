@@ -131,9 +131,9 @@ func ringTasks(rings func(n int) []ring) any {
 	}
 }
 
-// submit submits the step as a task that depends on the task after, and returns the task.
-// The previous rank puts data into this rank's window, and the data is there when the step
-// has waited for it. The task therefore declares that it writes this data.
+// submit submits the step as a task that depends on the task `after`, and returns the new
+// task. After step 0, the task waits until the previous rank has put data into this rank's
+// window. The task therefore declares that it writes this data.
 func (h hop) submit(b *task.Builder, x, work, out *task.Tensor, after task.ID) task.ID {
 	part := func(x *task.Tensor) task.Region { return vectorRegion(x, h.from, h.elems) }
 	if 2*h.step > h.last {

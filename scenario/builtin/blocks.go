@@ -6,7 +6,7 @@ import "github.com/kernbench/kernbench/tl"
 const blockElems = 4096
 
 // forBlocks divides n elements into consecutive blocks of at most blockElems elements and
-// calls f for each block. at is the first element of the block.
+// calls f for each block. `at` is the index of the first element of the block.
 func forBlocks(n int, f func(at, elems int)) {
 	for at := 0; at < n; at += blockElems {
 		f(at, min(blockElems, n-at))

@@ -16,9 +16,9 @@ func domainRankMap(t *tl.PE, x, evenX, oddX, evenSum, oddSum, evenMap, oddMap tl
 	writeMap(t, odd, oddMap)
 }
 
-// sumInDomain copies x to the window buffer shared, and stores in out the sum of shared
-// over all members of the domain. It does nothing if this rank is not a member. It uses the
-// signals signal and signal+1 for barriers.
+// sumInDomain copies x to the window buffer `shared`, and stores in `out` the sum of
+// `shared` over all members of the domain. It does nothing if this rank is not a member. It
+// uses the signals with the numbers `signal` and `signal`+1 for barriers.
 func sumInDomain(t *tl.PE, d scenario.Domain, signal int, x, shared, out tl.Ptr, n int) {
 	if d.Rank < 0 {
 		return
@@ -29,8 +29,8 @@ func sumInDomain(t *tl.PE, d scenario.Domain, signal int, x, shared, out tl.Ptr,
 	t.Barrier(signal+1, d.Ranks...)
 }
 
-// writeMap stores in element r of out which rank the rank r of the run has in domain d. The
-// element is -1 if rank r is not a member.
+// writeMap stores in element r of `out` the number that rank r of the run has in domain d.
+// The element is -1 if rank r is not a member.
 func writeMap(t *tl.PE, d scenario.Domain, out tl.Ptr) {
 	for rank := range t.NumRanks() {
 		inside, err := d.Lookup(rank)

@@ -11,7 +11,7 @@ import (
 type side[T any] struct {
 	scenario.Domain
 	inbox, out T
-	signal     int // the domain uses signal and signal+1
+	signal     int // the first of the two consecutive signals that the domain uses
 }
 
 // memberSides returns the domains among left and right that this rank is a member of, each
@@ -45,7 +45,7 @@ func dualDomainOverlap(t *tl.PE, x, leftX, rightX, leftOut, rightOut tl.Ptr, n i
 }
 
 // dualSend writes n elements of x to a row in the inbox of a peer, which may be this rank.
-// It notifies the peer with the signal arrived.
+// It notifies the peer with the signal `arrived`.
 func dualSend(t *tl.PE, peer int, x, row tl.Ptr, n, arrived int) {
 	sendTile(t, peer, x, row, n)
 	if peer != t.Rank() {

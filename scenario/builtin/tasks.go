@@ -26,18 +26,19 @@ func forTiles(n int, f func(from, elems int) task.ID) (ids []task.ID) {
 	return ids
 }
 
-// vectorRegion returns the region of elems elements of x, beginning with element from. x
-// has one axis.
+// vectorRegion returns the region of x that has `elems` elements and begins with element
+// `from`. x has one axis.
 func vectorRegion(x *task.Tensor, from, elems int) task.Region {
 	return x.Box([]int{from}, []int{elems})
 }
 
-// tileKernel is a kernel that stores in out the sum of n elements in the windows of ranks.
+// tileKernel is a kernel that stores in out the elementwise sum of n elements at x in the
+// windows of the given ranks.
 type tileKernel func(t *tl.PE, ranks []int, x, out tl.Ptr, n int)
 
 // sumTiles submits a task for each tile of out and returns these tasks. Each task depends
-// on the task after and runs kernel, which adds elements in the windows of the given ranks.
-// part returns the region of the elements for a tile.
+// on the task `after` and runs the given kernel, which adds elements in the windows of the
+// given ranks. `part` returns the region that holds the elements of a tile at each rank.
 func sumTiles(b *task.Builder, kernel tileKernel, ranks []int, n int, part func(from, elems int) task.Region, out *task.Tensor, after task.ID) []task.ID {
 	return forTiles(n, func(from, elems int) task.ID {
 		return b.Submit("sum", kernel, task.Args{
@@ -55,7 +56,8 @@ func sumTile(t *tl.PE, ranks []int, x, out tl.Ptr, n int) {
 	})
 }
 
-// reduceTile does the same as sumTile, but with one composite: a reduction over peers.
+// reduceTile stores in out the same sum as sumTile. It uses one composite: a reduction over
+// peers.
 func reduceTile(t *tl.PE, ranks []int, x, out tl.Ptr, n int) {
 	x, out = x.Strided(1), out.Strided(1)
 	t.Wait(t.Composite(tl.ReducePeers(tl.OpAdd, out, x, tl.Shape{n}, x.DType, ranks...)))
@@ -85,8 +87,8 @@ func sendTile(t *tl.PE, rank int, x, out tl.Ptr, n int) {
 }
 
 // atRank returns the argument of a task that accesses region a only at the given rank. If
-// that rank submits the task itself, atRank calls own, which is task.In or task.Out.
-// Otherwise the region is at a peer.
+// that rank submits the task itself, the argument is own(name, a), where `own` is task.In
+// or task.Out. If another rank is given, the argument is a region at a peer.
 func atRank(b *task.Builder, rank int, own func(string, task.Area) task.Arg, name string, a task.Area) task.Arg {
 	if rank == b.Rank() {
 		return own(name, a)

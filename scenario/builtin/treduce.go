@@ -36,7 +36,8 @@ func treduceOffer(t *tl.PE, root int) {
 // treduceBegin waits at the root until x of all other ranks is ready.
 func treduceBegin(t *tl.PE) { t.WaitSignal(ready, tl.EQ, t.NumRanks()-1) }
 
-// treduceEnd notifies all other ranks at the end that the root has read their x.
+// treduceEnd runs at the root after the sum. It notifies all other ranks that the root has
+// read their x.
 func treduceEnd(t *tl.PE) { notifyOthers(t, done) }
 
 // notifyOthers sets a signal of all other ranks to 1.

@@ -11,7 +11,8 @@ import (
 	"github.com/kernbench/kernbench/task"
 )
 
-// roundingFile is a reduction whose sums depend on the order of their terms.
+// roundingFile is a scenario file with a reduction whose sums depend on the order of their
+// terms.
 const roundingFile = `
 summary: "sums that must be rounded"
 nranks: 5

@@ -148,8 +148,9 @@ func formatElement(d numeric.DType, buf []byte, i int) string {
 }
 
 // rankGuard restricts a kernel on a simulated PE to the memory and signals that a process
-// would have: the buffers of its rank and the signals of the scenario. The machine cannot
-// check this: it has one tensor for the buffers of all ranks, and more signals.
+// would have: the buffers of its rank and the signals of the scenario. The simulated
+// machine cannot check this, because it stores the buffers of all ranks in one tensor and
+// has more signals.
 type rankGuard struct {
 	regions []region
 	signals int

@@ -20,7 +20,7 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// The files of a folder, in addition to the .npy files.
+// The files of a prepared folder, in addition to the .npy files.
 const (
 	scenarioFile = "scenario.yaml"
 	choiceFile   = "run.json"
@@ -29,7 +29,8 @@ const (
 // maxChoiceBytes is the limit on the size of choiceFile.
 const maxChoiceBytes = 1 << 20
 
-// FolderFiles lists the names of all files of a folder as patterns of [filepath.Match].
+// FolderFiles lists the names of all files of a prepared folder as patterns of
+// [filepath.Match].
 var FolderFiles = []string{scenarioFile, choiceFile, "round*/rank*/*.npy"}
 
 // preparedRun is the content of choiceFile, which Prepare writes.
@@ -38,9 +39,9 @@ type preparedRun struct {
 	scenario.Choice
 }
 
-// parsePrepared parses text, the content of a choiceFile, which errors call file. An error
-// has the positions of the mistakes. parsePrepared does not check the choice against the
-// scenario; Scenario.Plan does.
+// parsePrepared parses `text`, the content of a choiceFile. `file` is the name of the file
+// in errors. An error has the positions of the mistakes. parsePrepared does not check the
+// choice against the scenario; Scenario.Plan does.
 func parsePrepared(file string, text []byte) (p preparedRun, err error) {
 	if syntax, ok := errors.AsType[*json.SyntaxError](json.Unmarshal(text, new(any))); ok {
 		before := text[:max(0, min(syntax.Offset-1, int64(len(text))))]
@@ -67,8 +68,8 @@ func (f folder) roundDir(round int) string {
 	return filepath.Join(f.dir, fmt.Sprintf("round%d", round))
 }
 
-// path returns the file with the values of a buffer at a rank in a round. kind is "in",
-// "out" or "golden".
+// path returns the path of the file with the values of a buffer at a rank in a round. kind
+// is "in", "out" or "golden".
 func (f folder) path(b *scenario.Buffer, rank, round int, kind string) string {
 	return filepath.Join(f.roundDir(round), fmt.Sprintf("rank%d", rank), b.Name+"."+kind+".npy")
 }
@@ -128,7 +129,8 @@ type interruptible struct {
 	w   io.Writer
 }
 
-// Write writes from in parts. Before each part it checks whether the context has ended.
+// Write writes the bytes in `from` in parts. Before each part it checks whether the context
+// has ended.
 func (i *interruptible) Write(from []byte) (n int, err error) {
 	const partBytes = 1 << 20
 	for err == nil && n < len(from) {
@@ -218,9 +220,9 @@ func (f folder) removeOutputs(plan *scenario.Plan) error {
 const stagingBytes = 256 << 10
 
 // stage copies the staged buffers from private memory into the windows of their ranks, on
-// the simulated machine. It adds the time to r.Staging. Each block is copied by a separate
-// launch. So a block is read only after the previous block is written, and the total time
-// is the sum of the times of the blocks.
+// the simulated machine. It adds the simulated time of these copies to r.Staging. Each
+// block is copied by a separate launch. So a block is read only after the previous block is
+// written, and the total time is the sum of the times of the blocks.
 func (s *simulation) stage(_ int, r *Result) error {
 	spec := s.Topology().Spec()
 	for _, t := range s.tensors {
@@ -238,7 +240,8 @@ func (s *simulation) stage(_ int, r *Result) error {
 	return nil
 }
 
-// copyBlock copies n elements, beginning with element at, from one buffer to another.
+// copyBlock copies n elements from the buffer `from` to the buffer `to`. In both buffers
+// they begin with element `at`.
 func copyBlock(t *tl.PE, from, to tl.Ptr, at, n int) {
 	from, to = from.Strided(1), to.Strided(1)
 	t.Store(to.At(at), t.Load(from.At(at), tl.Shape{n}, from.DType))

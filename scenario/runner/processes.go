@@ -151,8 +151,8 @@ var (
 	lastPrinter atomic.Int64
 )
 
-// registerPrinter adds a printer that writes to the writer to, and returns its number. The
-// caller calls done to remove the printer.
+// registerPrinter adds a printer that writes to the writer `to`. It returns the number of
+// the printer, the printer, and a function that removes the printer.
 func registerPrinter(to io.Writer) (number int64, p *printer, done func()) {
 	number, p = lastPrinter.Add(1), &printer{to: to}
 	printers.Store(number, p)

@@ -52,6 +52,7 @@ type computedValues struct {
 	Report
 }
 
+// input computes the initial values of buffer b at a rank before a round.
 func (c *computedValues) input(b *scenario.Buffer, rank, round int) ([]byte, error) {
 	in, err := c.plan.Input(b, rank, round)
 	if err != nil {
@@ -60,6 +61,8 @@ func (c *computedValues) input(b *scenario.Buffer, rank, round int) ([]byte, err
 	return in, nil
 }
 
+// output compares got, the values of output o at a rank after a round, with the golden
+// values. It adds the counts and mismatches to the report.
 func (c *computedValues) output(o *scenario.Output, rank, round int, got []byte) error {
 	want, err := c.plan.Golden(o, rank, round)
 	if err == nil {

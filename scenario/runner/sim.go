@@ -256,8 +256,8 @@ func rankPointer(b *scenario.Buffer, p tl.Ptr, rank int) tl.Ptr {
 var scalablePresets = []string{"default", "alpha_beta"}
 
 // loadSystem returns the simulated system of a preset, with at least the devices that the
-// plan uses. If the system has too few, the error says how to choose other devices, in the
-// words of others.
+// plan uses. If the system has too few devices, the error contains `others`, a text that
+// says how to choose other devices.
 func loadSystem(ctx context.Context, preset string, plan *scenario.Plan, others string) (*topology.Graph, error) {
 	if preset == "" {
 		preset = scalablePresets[0]

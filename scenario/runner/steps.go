@@ -103,8 +103,8 @@ func (f folder) prepare(plan *scenario.Plan) error {
 		file.Write(filepath.Join(f.dir, choiceFile), append(settled, '\n')))
 }
 
-// removePrepared removes the files that prepare has written. If all is set, it also removes
-// the folder. It does nothing if the folder has outputs.
+// removePrepared removes the files that prepare has written. If `all` is set, it also
+// removes the folder. It does nothing if the folder has outputs.
 func (f folder) removePrepared(plan *scenario.Plan, all bool) error {
 	outputs, err := fs.Glob(os.DirFS(f.dir), "round*/rank*/*.out.npy")
 	if err != nil || len(outputs) > 0 {

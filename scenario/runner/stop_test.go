@@ -129,8 +129,9 @@ func TestGoldenPanics(t *testing.T) {
 	}
 }
 
-// TestKeepFailed checks what a failed run with Options.Keep leaves: a folder without
-// outputs is restored, and a folder with outputs is kept.
+// TestKeepFailed checks the files that a failed run with Options.Keep leaves. If the run
+// has written no outputs, the folder must be as before the run. If it has written outputs,
+// the folder must keep all files.
 func TestKeepFailed(t *testing.T) {
 	list := func(dir string) string {
 		there, err := os.ReadDir(dir)

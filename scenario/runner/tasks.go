@@ -77,9 +77,10 @@ func (o *Options) taskOptions(pl *scenario.Plan) task.Options {
 	return task.Options{Name: cmp.Or(pl.Orchestration, pl.Kernel), Runtime: o.Runtime, Config: o.Tasks, Devices: pl.Devices, Signals: cmp.Or(pl.Windows[0].Signals, -1)}
 }
 
-// checkTasks returns an error if the program of a rank does not fit in the runtime. It
-// checks the first and the last round before anything runs. cores is the number of compute
-// cores of a rank if the configuration gives none; 0 means task.DefaultCores.
+// checkTasks returns an error if the runtime cannot run the tasks of a rank, for example
+// because they need too many compute cores. It checks the tasks of the first and the last
+// round before anything runs. cores is the number of compute cores of a rank if the
+// configuration gives none; 0 means task.DefaultCores.
 func (j *job) checkTasks(ctx context.Context, cores int) error {
 	o := j.taskOptions(j.plan)
 	if o.Config.Control.ComputeCores == 0 {

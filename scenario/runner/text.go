@@ -103,8 +103,8 @@ func (l *lines) addBinding(r *Result) {
 	}
 }
 
-// addRaces adds a line with the number of races and a line with the races that a run cannot
-// find. It adds nothing if the run did not look for races.
+// addRaces adds a line with the number of races and a line that says which kinds of races a
+// run cannot find. It adds nothing if the run did not look for races.
 func (l *lines) addRaces(r *Result) {
 	switch {
 	case r.Races == nil:
