@@ -229,7 +229,7 @@ func hasHeading(page, anchor string) bool {
 }
 
 // listing returns the code block of a page that has the given language and begins with the
-// text begin.
+// text `begin`.
 func listing(t *testing.T, page, language, begin string) string {
 	t.Helper()
 	_, block, found := strings.Cut(read(t, page), "```"+language+"\n"+begin)

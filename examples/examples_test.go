@@ -127,7 +127,7 @@ func change(t *testing.T, program, diff string) string {
 }
 
 // buildProgram builds a program from its source text, outside of the repository, and
-// returns its path. like is the folder of an example; the program has the requirements of
+// returns its path. `like` is the folder of an example; the program has the requirements of
 // that example.
 func buildProgram(t *testing.T, program, like string) string {
 	t.Helper()

@@ -115,7 +115,7 @@ func number[T ~int8 | ~int32 | ~int64 | ~uint8](c *coder, name string, v *T, lo,
 func any64[T ~int64](c *coder, v *T) { number(c, "", v, math.MinInt64, math.MaxInt64) }
 
 // relative writes or reads *v, the next field of a record, as the difference between *v and
-// the value of from.
+// the value `from`.
 func relative[T ~int64](c *coder, v *T, from T) {
 	d := *v - from
 	any64(c, &d)

@@ -197,8 +197,8 @@ func verify(r io.Reader) error {
 	}
 }
 
-// checkSum returns an error if want, the checksum in a file, differs from got, the checksum
-// of the bytes of the file.
+// checkSum returns an error if `want`, the checksum in a file, differs from `got`, the
+// checksum of the bytes before it.
 func checkSum(want, got uint32) error {
 	if got != want {
 		return fmt.Errorf("the checksum is %#08x, that of the bytes before it %#08x; %s", want, got, damageAdvice)

@@ -34,7 +34,7 @@ func (c *coder) launch(l *Launch) {
 }
 
 // effect writes or reads an effect. The ID of its operation is relative to that of the
-// previous effect, and must be at most last.
+// previous effect, and must be at most `last`.
 func (c *coder) effect(e *Effect, last ID) {
 	c.begin()
 	relative(c, &e.Op, c.lastEffect)

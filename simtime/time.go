@@ -124,7 +124,7 @@ func (t Time) Text() string {
 	return u.Number(t) + " " + u.Name
 }
 
-// Rounded formats the time like [Time.Text], rounded to four digits: "257.6 µs".
+// Rounded formats the time in the unit of [Time.Unit], rounded to four digits: "257.6 µs".
 func (t Time) Rounded() string {
 	step := Femtosecond
 	for t/step > 9999 {

@@ -66,7 +66,8 @@ func BenchmarkAdd(b *testing.B) {
 	}
 }
 
-// inShard returns p, restricted to a shard of the given number of bytes.
+// inShard returns a copy of p that may access only the given number of bytes, starting at
+// p.
 func inShard(p tl.Ptr, bytes int64) tl.Ptr {
 	p.Shard = &tl.Shard{Tensor: "tensor 1", Addr: p.Addr, Bytes: bytes}
 	return p

@@ -39,8 +39,8 @@ func wantBroadcast(a, b []int) ([]int, bool) {
 	return shape, true
 }
 
-// index returns the linear index of an element in a tile of shape from. The element is the
-// one that appears at position at when the tile is broadcast to shape.
+// index returns the linear index of an element in a tile of shape `from`. The element is
+// the one that appears at position `at` when the tile is broadcast to `shape`.
 func index(from, shape, at []int) int {
 	i := 0
 	for axis, n := range from {

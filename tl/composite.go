@@ -21,16 +21,16 @@ type Command struct {
 	peers []int // nil for all ranks
 }
 
-// Gemm returns a command that multiplies the matrices a and b and writes the product to
-// out, converted to out's dtype. Operands are refs or tiles. Refs may be far larger than
-// TCM; they are streamed from memory tile by tile. Tiles stay in TCM until the command
-// ends.
+// Gemm returns a command that multiplies the matrices a and b and writes the product to the
+// memory at `out`, converted to the dtype of `out`. Operands are refs or tiles. Refs may be
+// far larger than TCM; they are streamed from memory tile by tile. Tiles stay in TCM until
+// the command ends.
 func Gemm(a, b Tile, out Ptr) Command {
 	return Command{kind: oplog.Gemm, operands: []any{a, b}, out: out}
 }
 
-// Stream returns a command that applies an elementwise operation to refs, tiles and
-// numbers and writes the result to out, converted to out's dtype.
+// Stream returns a command that applies an elementwise operation to refs, tiles and numbers
+// and writes the result to the memory at `out`, converted to the dtype of `out`.
 func Stream(op Op, out Ptr, args ...any) Command {
 	return Command{kind: oplog.Stream, math: op, operands: args, out: out}
 }

@@ -71,10 +71,10 @@ func (x Tile) Softmax() Tile {
 // the end. Elements are added in order, f16 and bf16 in f32.
 func (x Tile) Sum(axis int) Tile { return x.reduce(numeric.Sum, axis) }
 
-// Max takes the largest element along an axis, and removes the axis like Sum.
+// Max computes the largest element along an axis, and removes the axis as Sum does.
 func (x Tile) Max(axis int) Tile { return x.reduce(numeric.Max, axis) }
 
-// Min takes the smallest element along an axis, and removes the axis like Sum.
+// Min computes the smallest element along an axis, and removes the axis as Sum does.
 func (x Tile) Min(axis int) Tile { return x.reduce(numeric.Min, axis) }
 
 func (x Tile) reduce(op Op, along int) Tile {
@@ -228,10 +228,10 @@ func (x Tile) Mul(y any) Tile { return x.pe.binary(numeric.Mul, x, y) }
 // Div divides x by y; integers truncate. [PE.Div] divides a number by a tile.
 func (x Tile) Div(y any) Tile { return x.pe.binary(numeric.Div, x, y) }
 
-// Maximum takes the larger of x and y, or NaN if either is NaN.
+// Maximum computes the larger of x and y, or NaN if either is NaN.
 func (x Tile) Maximum(y any) Tile { return x.pe.binary(numeric.Maximum, x, y) }
 
-// Minimum takes the smaller of x and y, or NaN if either is NaN.
+// Minimum computes the smaller of x and y, or NaN if either is NaN.
 func (x Tile) Minimum(y any) Tile { return x.pe.binary(numeric.Minimum, x, y) }
 
 // And computes the bitwise and of x and y. And, Or and Xor are for integers only.

@@ -14,8 +14,8 @@ import (
 )
 
 // Callers finds the lines of kernel code that call into this package, for the op log and
-// for reports of deadlocks. Each machine has its own, which caches return addresses.
-// Goroutines must not use it at the same time.
+// for reports of deadlocks. Each machine has its own Callers, which caches return
+// addresses. Two goroutines must not use one Callers at the same time.
 type Callers struct{ sites map[uintptr]site }
 
 // Line returns the line of the innermost caller outside of this package, such as
@@ -70,7 +70,7 @@ func (c *Callers) site(pc uintptr) site {
 //
 //	[sip0.cube0.pe3 1.25µs] row 7
 //
-// A tile prints as its shape and dtype. [Tile.Values] returns its elements.
+// A tile prints as its shape and dtype. [Tile.Values] returns the elements of a tile.
 func (t *PE) Printf(format string, args ...any) {
 	text := strings.TrimSuffix(fmt.Sprintf(format, args...), "\n")
 	t.m.Print("[" + t.place.Name + " " + timeText(t.m.Now()) + "] " + text)

@@ -40,8 +40,8 @@ type guarded struct {
 }
 
 // checkAt checks an access to b, a block in the part of a window that the given rank holds.
-// It returns the number that this rank has at the machine. The guard is asked for the use
-// own if the rank is the kernel's own rank, and for Reaches otherwise.
+// It returns the number that the machine uses for this rank. The use that the guard checks
+// is `own` if the rank is that of the kernel itself, and Reaches for other ranks.
 func (g *guarded) checkAt(rank int, b *Block, own Use) (peer int, err error) {
 	if peer, err = g.guard.Peer(rank); err != nil {
 		return 0, err

@@ -12,7 +12,7 @@ import (
 	"github.com/kernbench/kernbench/oplog"
 )
 
-// argument converts the operand x to a, the form that the machine takes. It returns an
+// argument sets a to the operand x, in the form that the machine accepts. It returns an
 // error if x is not a valid operand. refs allows Refs, which are operands of composites
 // only.
 func (t *PE) argument(a *Arg, x any, refs bool) error {
@@ -126,7 +126,7 @@ func operandsText(args []any) string {
 	return strings.Join(texts, ", ")
 }
 
-// argsText formats operands like operandsText, after argument has converted them.
+// argsText formats operands that argument has converted, for errors: "[32 64] f16, 2".
 func argsText(args []Arg) string {
 	texts := make([]string, len(args))
 	for i := range args {

@@ -41,7 +41,8 @@ func (t *PE) Recv(port Port, s Shape, dtype DType) Tile {
 	return Tile{t, t.v}
 }
 
-// RecvAny receives from AnyPort like Recv and also returns the port of the message.
+// RecvAny waits until any port has a message, and returns the message as a tile and its
+// port. It serves the ports in turn. The message must have as many bytes as the tile.
 func (t *PE) RecvAny(s Shape, dtype DType) (Tile, Port) {
 	r := t.post("RecvAny", AnyPort, t.extents("RecvAny", s, dtype), dtype, nil, true)
 	return r.tile, r.port

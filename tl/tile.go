@@ -109,8 +109,8 @@ func (t *PE) checkOwned(x *Tile) error {
 // String formats the shape and dtype of a tile: "[32 64] f16".
 func (x Tile) String() string { return x.v.String() }
 
-// Format prints a tile like String for every verb of Printf. The elements are not known
-// while the kernel runs.
+// Format writes the text of String for every verb of Printf, because the elements are not
+// known while the kernel runs.
 func (x Tile) Format(f fmt.State, _ rune) { io.WriteString(f, x.String()) }
 
 // String formats the shape and dtype of a value: "[32 64] f16", "ref [32 64] f16".

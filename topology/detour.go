@@ -91,10 +91,10 @@ func (p *path) follow(cameFrom map[NodeID]NodeID, to NodeID) bool {
 	return true
 }
 
-// terminals returns the nodes that must reach each other within a level so that every
-// endpoint reaches every other: the switches of all SIPs; the IO switch and one router of
-// each cube (the check of the NoC covers the other routers); or all routers with an
-// endpoint.
+// terminals returns the nodes of a level that must reach each other so that every endpoint
+// reaches every other endpoint. In the SIP fabric, these are the switches of all SIPs. In
+// the cube mesh, they are the IO switch and one router of each cube; the check of the NoC
+// covers the other routers. In a NoC, they are all routers with an endpoint.
 func (g *Graph) terminals(l level) []NodeID {
 	var ids []NodeID
 	switch {
@@ -124,11 +124,12 @@ func (g *Graph) hasEndpoint(router NodeID) bool {
 	})
 }
 
-// findSevered finds two terminals of a level such that no path within the level leads from
-// the first to the second. Terminals are the nodes that the function terminals returns. One
-// of them is the hub: findSevered searches from the hub to every other terminal and back.
-// In the cube mesh, cubes must reach each other without the IO chiplet, so the switch of
-// the IO chiplet is not the hub.
+// findSevered searches for two terminals of a level such that no path within the level
+// leads from the first to the second. found reports whether there are such terminals.
+// Terminals are the nodes that the function terminals returns. One of them is the hub:
+// findSevered searches for paths from the hub to every other terminal and back. In the cube
+// mesh, cubes must reach each other without the IO chiplet, so the switch of the IO chiplet
+// is not the hub.
 func (g *Graph) findSevered(l level) (from, to NodeID, found bool) {
 	ids := g.terminals(l)
 	hub := ids[len(ids)-1]

@@ -96,8 +96,8 @@ func peSites(layout PELayout, noc grid) []int {
 	return sites
 }
 
-// half returns the range of rows or columns in the first half (which is 0) or in the second
-// half (which is 1) of n rows or columns. If n is odd, the first half is larger.
+// half returns the range of the first half of n rows or columns if `which` is 0, and of the
+// second half if `which` is 1. If n is odd, the first half is larger.
 func half(n, which int) (from, to int) {
 	mid := (n + 1) / 2
 	if which == 0 {

@@ -30,11 +30,11 @@ var file = func() config.File[Spec] {
 	return config.File[Spec]{Presets: presets, DefaultFile: File, New: func(d *config.Doc) *Spec { return &Spec{origin: d} }, Check: (*Spec).check}
 }()
 
-// Load reads a system: the file with this name if it exists, else the preset. For an empty
-// name it reads ./topology.yaml if it exists, else the preset default. [Spec.Source]
-// reports which one was read. Each element of sets changes one value, such as
-// "cube.hbm.channels=16". The error has a line for every mistake. If ctx ends before all
-// files are read, the error is the cause of ctx.
+// Load reads a system: the file with this name if it exists, else the preset with this
+// name. For an empty name it reads ./topology.yaml if it exists, else the preset default.
+// [Spec.Source] returns which of them was read. Each element of sets changes one value,
+// such as "cube.hbm.channels=16". The error has a line for every mistake. If ctx ends
+// before all files are read, the error is the cause of ctx.
 func Load(ctx context.Context, name string, sets ...string) (*Spec, error) {
 	return file.Load(ctx, name, sets...)
 }

@@ -113,13 +113,14 @@ func (p *path) hop(to NodeID) bool {
 
 // extendTo extends the path from its end, an endpoint, to another endpoint. The path leads
 // from the first endpoint to its junction, from there to the junction of the second
-// endpoint, and then to the second endpoint. If it meets the way between the second
-// endpoint and its junction earlier, it follows that way at once.
+// endpoint, and then to the second endpoint. If the path reaches a node between the second
+// endpoint and its junction earlier, it continues from there directly to the second
+// endpoint.
 func (p *path) extendTo(to NodeID) bool {
 	g := p.g
 	fromSIP, toSIP := int(g.Node(p.at).SIP), int(g.Node(to).SIP)
 
-	var down [4]NodeID // the way from the destination inwards: TCM, DMA, router or host, PCIe, switch
+	var down [4]NodeID // from the destination to its junction: TCM, DMA, router or host, PCIe, switch
 	down[0] = to
 	n := 1
 	for down[n-1] != p.at && !g.Node(down[n-1]).isJunction() {
@@ -200,7 +201,7 @@ func (p *path) crossMesh(to NodeID) bool {
 	return p.detour(level{sip: a.SIP, cube: -1}, to)
 }
 
-// crossCubes extends the path over UCIe links from junction a to junction b. to is the id
+// crossCubes extends the path over UCIe links from junction a to junction b. `to` is the id
 // of b. The IO chiplet, whose nodes have Cube -1, is north of row 0.
 func (p *path) crossCubes(a, b Node, to NodeID) bool {
 	g, sip := p.g, int(a.SIP)

@@ -232,7 +232,7 @@ type IPCQ struct {
 	HBMOverhead  Time         `yaml:"hbm_overhead"`                   // overhead of a slot in HBM, in addition to the controller's
 }
 
-// Override returns a copy of q in which each field of over that is not zero replaces the
+// Override returns a copy of q in which each field of `over` that is not zero replaces the
 // same field of q.
 func (q IPCQ) Override(over IPCQ) IPCQ {
 	q.MaxPorts = cmp.Or(over.MaxPorts, q.MaxPorts)

@@ -99,7 +99,7 @@ func (c *checker) checkSIPs() {
 	}
 }
 
-// checkCorners checks that each corner has routers of its own.
+// checkCorners checks that the NoC is large enough for each corner to have its own routers.
 func (c *checker) checkCorners() {
 	const corners = "cube.pe_layout.corners"
 	if !c.ok(corners, "cube.noc.w", "cube.noc.h") {

@@ -208,8 +208,9 @@ func printResult(cmd *cobra.Command, format string, r result) (err error) {
 	return err
 }
 
-// setRun sets the function that cmd runs: it prints the result that run returns. setRun
-// also adds --format with the formats text and json, and those in more. It returns cmd.
+// setRun sets the function that cmd runs: it prints the result that `run` returns. setRun
+// also adds --format with the formats text and json, and the formats in `more`. It returns
+// cmd.
 func setRun(cmd *cobra.Command, run func(cmd *cobra.Command, args []string) (result, error), more ...string) *cobra.Command {
 	format := formatFlag(cmd, more...)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

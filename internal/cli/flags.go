@@ -42,7 +42,8 @@ func (v value[T]) Set(text string) error {
 // number returns the flag value that stores a whole number in *p.
 func number(p *int) value[int] { return value[int]{p, "N", strconv.Atoi, "write a whole number"} }
 
-// intFlag adds to a command a flag that stores a whole number in *p. value is the default.
+// intFlag adds to a command a flag that stores a whole number in *p. `value` is the
+// default.
 func intFlag(cmd *cobra.Command, p *int, name string, value int, usage string) {
 	*p = value
 	cmd.Flags().Var(number(p), name, usage)
@@ -116,8 +117,8 @@ func fidelityFlag(cmd *cobra.Command) *string {
 	return choiceFlag(cmd, "fidelity", "model of the fabric: trains of flits or single flits", "train", "flit")
 }
 
-// formatFlag adds --format to a command, with the formats text and json, and those in more.
-// It returns a pointer to the value.
+// formatFlag adds --format to a command, with the formats text and json, and the formats in
+// `more`. It returns a pointer to the value.
 func formatFlag(cmd *cobra.Command, more ...string) *string {
 	return choiceFlag(cmd, "format", "output format", append([]string{"text", "json"}, more...)...)
 }
@@ -141,7 +142,8 @@ func refuse(cmd *cobra.Command, list ...misuse) error {
 	return nil
 }
 
-// refuseAll returns an error if one of the flags was given. why is the reason in the error.
+// refuseAll returns an error if one of the flags was given. `why` is the reason in the
+// error.
 func refuseAll(cmd *cobra.Command, why string, flags ...string) error {
 	for _, flag := range flags {
 		if err := refuse(cmd, misuse{flag, true, why}); err != nil {
@@ -151,7 +153,7 @@ func refuseAll(cmd *cobra.Command, why string, flags ...string) error {
 	return nil
 }
 
-// complete makes the shell complete the value of a flag with the given words. then says
+// complete makes the shell complete the value of a flag with the given words. `then` says
 // what else the shell may complete, such as file names.
 func complete(cmd *cobra.Command, flag string, words []string, then cobra.ShellCompDirective) {
 	err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, then))
@@ -205,7 +207,7 @@ func (f *configFlags) addSet(cmd *cobra.Command) {
 }
 
 // load reads the configurations that the flags choose. It checks their files together with
-// use, the other files that the command uses.
+// `use`, the other files that the command uses.
 func (f *configFlags) load(ctx context.Context, use *file.Uses) (*setup.Loaded, error) {
 	l, err := f.Load(ctx)
 	if err != nil {

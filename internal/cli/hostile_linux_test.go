@@ -20,7 +20,7 @@ import (
 var readers = []struct {
 	args, file string // the command line, and the file that it reads
 	before     string // a command line that creates the other files; "" for none
-	begins     bool   // the command starts a file again that ends within its first line
+	begins     bool   // the command accepts a file that ends within its first line, and starts the file again
 }{
 	{"topology validate x.yaml", "x.yaml", "", false},
 	{"run hello_send --topology x.yaml", "x.yaml", "", false},

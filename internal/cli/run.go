@@ -180,8 +180,8 @@ func threadsFlag(cmd *cobra.Command) func() (int, error) {
 	}
 }
 
-// oneArg returns a check that the command has exactly one argument. what names the argument
-// in the error. missing is the error if there is no argument.
+// oneArg returns a check that the command has exactly one argument. `what` names the
+// argument in the error. `missing` is the error if there is no argument.
 func oneArg(what, missing string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
@@ -191,7 +191,7 @@ func oneArg(what, missing string) cobra.PositionalArgs {
 	}
 }
 
-// atMostOne returns a check that the command has at most one argument. what names the
+// atMostOne returns a check that the command has at most one argument. `what` names the
 // argument in the error.
 func atMostOne(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {

@@ -70,8 +70,8 @@ func TestSweepSurvivesKills(t *testing.T) {
 	}
 }
 
-// killAt continues the sweep with --resume and kills it when its file has at least size
-// bytes. It does not kill a sweep that ends earlier.
+// killAt continues the sweep with --resume and kills it when its file has a size of at
+// least `size` bytes. It does not kill a sweep that ends earlier.
 func killAt(t *testing.T, size int) {
 	t.Helper()
 	self, err := os.Executable()

@@ -182,7 +182,7 @@ func (p *traceProfile) WriteText(w io.Writer) error {
 	})
 }
 
-// elide returns a row for each element of a list. Unless all is true, it replaces the
+// elide returns a row for each element of a list. Unless `all` is true, it replaces the
 // middle of a long list by one row with the number of elements left out.
 func elide[E any](list []E, all bool, row func(E) []string) (rows [][]string) {
 	cut := len(list) - 2*pathEnds
@@ -231,7 +231,7 @@ func writePath(w io.Writer, p *analysis.Path, all bool) {
 	fmt.Fprintf(w, "\nvisits: %s\n", strings.Join(visits, " -> "))
 }
 
-// isPE reports whether where, the place of a part of a path, is a PE, not the host or a
+// isPE reports whether `where`, the place of a part of a path, is a PE, not the host or a
 // control core.
 func isPE(where string) bool { return strings.Contains(where, ".pe") }
 

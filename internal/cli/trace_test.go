@@ -112,9 +112,9 @@ func TestTracesOfRuns(t *testing.T) {
 	}
 }
 
-// checkPath checks that the segments of path p follow each other without gaps and together
-// take the time took. It also checks that each latency is at most what longestLatency
-// returns.
+// checkPath checks that the segments of path p follow each other without gaps, and that the
+// sum of their times is `took`. It also checks that each latency is at most the result of
+// longestLatency.
 func checkPath(t *testing.T, g *topology.Graph, name string, took simtime.Time, p *analysis.Path) {
 	t.Helper()
 	at := simtime.Time(0)

@@ -129,9 +129,10 @@ func (d *Doc) Errorf(path, format string, args ...any) *Error {
 	return d.errorAt(d.find(path), path, format, args...)
 }
 
-// ErrorIn returns an error like Errorf, about a part of the value at path. text is the
-// value; the part begins after its first before bytes. If the source differs from text, for
-// example because of escapes or several lines, the position is that of the whole value.
+// ErrorIn returns an error about a part of `text`, the value at path. The part begins after
+// the first `before` bytes of the text. If the source differs from the text, for example
+// because of escapes or several lines, the position of the error is that of the whole
+// value.
 func (d *Doc) ErrorIn(path, text string, before int, format string, args ...any) *Error {
 	at := d.find(path)
 	if at.line >= 1 && at.line <= len(at.src.lines) {
@@ -216,8 +217,8 @@ func (d *Doc) fail(at pos, path, format string, args ...any) {
 	}
 }
 
-// failKept adds an error like fail, for a mistake in spite of which the value at path can
-// be used.
+// failKept adds an error as fail does. In spite of the mistake, the value at path can be
+// used.
 func (d *Doc) failKept(at pos, path, format string, args ...any) {
 	if len(d.errs) < MaxErrors {
 		d.fail(at, path, format, args...)

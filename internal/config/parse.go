@@ -22,8 +22,8 @@ const (
 // [Errors]. Decode reports all other mistakes.
 func Parse(file string, src []byte) (*Doc, error) { return parse(file, src, false) }
 
-// ParseStandalone parses the text of a file like Parse, for a kind of file that cannot
-// extend others: extends is a key without special meaning.
+// ParseStandalone parses the text of a kind of file that cannot extend other files. In such
+// a file, extends is a key without special meaning. Mistakes are reported as by Parse.
 func ParseStandalone(file string, src []byte) (*Doc, error) { return parse(file, src, true) }
 
 // tooLarge returns the error for a file of more than maxSize bytes.
@@ -188,7 +188,7 @@ func (d *Doc) node(y *yaml.Node, base pos, path string) *node {
 }
 
 // refuseAlias adds an error for the first anchor or alias of a document, and ignores later
-// ones: a malicious document may have very many. lost means that the value at path cannot
+// ones: a malicious document may have very many. `lost` means that the value at path cannot
 // be used.
 func (d *Doc) refuseAlias(at pos, path string, lost bool) {
 	switch {

@@ -128,9 +128,9 @@ func matrixSize(s oplog.Shape) (rows, cols int) {
 	return rows, cols
 }
 
-// operand returns an operand of a composite in the form of the plan. A number or a tile in
-// TCM needs no requests. For an operand at a peer, operand also sets the pointer of a to
-// the peer's memory. out is the result of the composite.
+// operand converts argument a of a composite to an operand of the plan. A number or a tile
+// in TCM needs no requests. For an operand at a peer, operand also sets the pointer of a to
+// the peer's memory. `out` is the result of the composite.
 func (b *builder) operand(a *tl.Arg, out *tl.Value) (pe.Matrix, error) {
 	if a.IsScalar {
 		return pe.Matrix{}, nil
@@ -164,8 +164,8 @@ func (b *builder) operand(a *tl.Arg, out *tl.Value) (pe.Matrix, error) {
 	return m, nil
 }
 
-// matrix returns the memory of v, an operand or the result of a composite, in the form of
-// the plan. op is a read or a write; the transfers of the memory have the given class.
+// matrix describes the memory of v, an operand or the result of a composite, for the plan.
+// op is a read or a write. The transfers of this memory have the given class.
 func (b *builder) matrix(v *tl.Value, op memory.Op, class fabric.Class) (pe.Matrix, error) {
 	c := b.core
 	rows, cols := matrixSize(v.Shape)

@@ -104,8 +104,8 @@ const maxCallsAhead = 4096
 // dispatch time is 0.
 const maxIdleCalls = 1 << 24
 
-// beatEvery is the number of calls between two beats of the simulation engine. Beats show a
-// goroutine that watches the run that the kernel makes progress.
+// beatEvery is the number of calls between two beats of the simulation engine. From the
+// beats, a goroutine that watches the run can see that the kernel makes progress.
 const beatEvery = 64
 
 // tick charges the dispatch time of an operation. It returns an error if the kernel has
@@ -206,8 +206,8 @@ func (c *Core) makeSpace(n memory.Bytes, keep ...int32) error {
 	}
 }
 
-// newTile allocates a tile in TCM that becomes ready after a number of transfers (parts).
-// It does not evict the tiles in keep.
+// newTile allocates tile v in TCM. The tile becomes ready after `parts` transfers. newTile
+// does not evict the tiles in keep.
 func (c *Core) newTile(v *tl.Value, parts int, keep ...int32) error {
 	n := memory.Bytes(v.Bytes())
 	if err := c.makeSpace(n, keep...); err != nil {

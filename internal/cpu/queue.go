@@ -36,8 +36,8 @@ func (c *Core) port(p tl.Port) (*port, error) {
 	return nil, fmt.Errorf("no port %v: this PE has %s", p, strings.Join(known, ", "))
 }
 
-// Join connects the port named at with its two queues, out to the peer and in from the
-// peer.
+// Join connects port `at` of the core with its two queues: queue `out` to the peer and
+// queue `in` from the peer.
 func (c *Core) Join(at tl.Port, out, in *ipcq.Ring) {
 	for int(at) >= len(c.ports) {
 		c.ports = append(c.ports, port{})
@@ -295,9 +295,10 @@ func (m anyMessage) HeldBy() (ended *sim.Proc) {
 	return ended
 }
 
-// requestsInto returns a function that appends to a list of requests the requests that
-// write n bytes of a message to the memory of a block. The bytes come from offset off of
-// the message on. ring is the queue that holds the message.
+// requestsInto returns a function that appends requests to a list. The arguments of the
+// function are the list, an offset in a message and a number of bytes. The requests write
+// these bytes of the message to the memory of block `to`. ring is the queue that holds the
+// message.
 func (c *Core) requestsInto(to *tl.Block, ring *ipcq.Ring) (func([]pe.Request, memory.Bytes, memory.Bytes) []pe.Request, error) {
 	if err := c.find(to); err != nil {
 		return nil, err

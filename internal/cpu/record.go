@@ -98,8 +98,8 @@ func (m *System) setCause(op *oplog.Op) bool {
 	return waited
 }
 
-// recordFollow records in the op log that operation id waited for operation other, which
-// uses the same memory.
+// recordFollow records in the op log that operation `id` waited for operation `other`,
+// which uses the same memory.
 func (m *System) recordFollow(id, other oplog.ID) {
 	if id != 0 {
 		m.Log.Op(id).Cause = other
@@ -109,9 +109,9 @@ func (m *System) recordFollow(id, other oplog.ID) {
 // Usage returns the busy times of the parts of the PE; nil if usage was not measured.
 func (c *Core) Usage() *pe.Usage { return c.usage }
 
-// recordWait records a wait for another PE from since until now, in the usage of the PE and
-// in the trace. what names the awaited thing, such as "message". by is the activity that
-// ended the wait.
+// recordWait records a wait for another PE from the time `since` until now, in the usage of
+// the PE and in the trace. `what` names the awaited thing, such as "message". `by` is the
+// activity that ended the wait.
 func (c *Core) recordWait(what string, since simtime.Time, by sim.Mark) {
 	if c.usage != nil {
 		c.usage.Waits.Add(since, c.now)

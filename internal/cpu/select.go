@@ -132,8 +132,8 @@ func (s *selection) unlisten() {
 	c.home.unlisten(c.proc)
 }
 
-// recordPolled adds waited to the time that the PE has spent polling, if the CPU polls and
-// one of the cases waits for a credit.
+// recordPolled adds the time `waited` to the time that the PE has spent polling, if the CPU
+// polls and one of the cases waits for a credit.
 func (s *selection) recordPolled(waited simtime.Time) {
 	if s.core.poll > 0 && slices.ContainsFunc(s.cases, func(x tl.Case) bool { return x.Kind == tl.SendCase }) {
 		s.core.pe.Polled += waited
@@ -146,7 +146,7 @@ func (s *selection) String() string { return s.text(true) }
 // Kind describes all cases of a Select without their queues.
 func (s *selection) Kind() string { return s.text(false) }
 
-// text describes all cases, with their queues if queues is true.
+// text describes all cases. It includes their queues if `queues` is true.
 func (s *selection) text(queues bool) string {
 	texts := make([]string, len(s.cases))
 	for i, x := range s.cases {

@@ -18,8 +18,8 @@ type cpuTrace struct {
 	idle        sim.Mark     // a worker's wait for its next kernel
 }
 
-// beginRun begins a run of the CPU in the trace, which the activity after released. The run
-// releases everything that the CPU causes from now on.
+// beginRun begins a run of the CPU in the trace. The activity `after` released the run. The
+// run releases everything that the CPU causes from now on.
 func (c *Core) beginRun(after sim.Mark) {
 	if c.trace == nil {
 		return
@@ -43,9 +43,9 @@ func (c *Core) addLaunch(s *trace.Slice) {
 	}
 }
 
-// traceWait records in the trace a wait of the CPU from since until now. what names the
-// awaited thing, such as "message". by is the activity that ended the wait; it releases the
-// next run of the CPU.
+// traceWait records in the trace a wait of the CPU from the time `since` until now. `what`
+// names the awaited thing, such as "message". `by` is the activity that ended the wait; it
+// releases the next run of the CPU.
 func (c *Core) traceWait(what string, since simtime.Time, by sim.Mark) {
 	if c.trace == nil || c.now == since {
 		return
@@ -86,7 +86,8 @@ func (c *Core) BeginIdle() {
 }
 
 // EndIdle records that a worker had no kernel to run from the end of its last kernel, or
-// from the start, until now. by is the activity that ended the wait; 0 if there is none.
+// from the start of the launch, until now. `by` is the activity that ended the wait; 0 if
+// there is none.
 func (c *Core) EndIdle(by sim.Mark) {
 	if c.trace == nil {
 		return

@@ -198,8 +198,8 @@ func (w *Writer) rename(name string) error {
 	return err
 }
 
-// isUnchanged reports whether before and now describe the same file, with the same size and
-// modification time.
+// isUnchanged reports whether `before` and `now` describe the same file, with the same size
+// and modification time.
 func isUnchanged(before, now fs.FileInfo) bool {
 	return os.SameFile(before, now) && before.Size() == now.Size() && before.ModTime().Equal(now.ModTime())
 }
@@ -266,7 +266,8 @@ func Write(name string, data []byte) error {
 	return w.Commit()
 }
 
-// SyncFolder syncs the folder of a file to the disk, and so the name of the file.
+// SyncFolder syncs the folder of a file to the disk, so that the name of the file is on the
+// disk, too.
 func SyncFolder(name string) error {
 	folder, err := os.Open(filepath.Dir(name))
 	if err != nil {

@@ -124,8 +124,8 @@ func Product[T int | int64 | uint64](factors ...T) uint64 {
 	return n
 }
 
-// minFreeShare is the reciprocal of the share of its own memory that a process should have
-// free: it may allocate a quarter more between two calls of Exhausted.
+// minFreeShare is a divisor: a process should have at least its own memory divided by
+// minFreeShare free, because it may allocate a quarter more between two calls of Exhausted.
 const minFreeShare = 4
 
 // LimitHeap sets the soft memory limit of the garbage collector to four fifths of the free

@@ -147,7 +147,7 @@ type parser struct {
 	at   int // offset of the next character
 }
 
-// malformed returns an error for the byte at offset at of the header. format and args say
+// malformed returns an error for the byte of the header at offset `at`. format and args say
 // what is wrong there.
 func malformed(at int, format string, args ...any) error {
 	return fmt.Errorf("byte %d of the header: %s: %s", at, fmt.Sprintf(format, args...), saveAgain)
@@ -173,8 +173,9 @@ func (p *parser) take(c byte) bool {
 	return true
 }
 
-// list reads the character open, items separated by commas, with an optional comma behind
-// the last one, and the character end. It calls item to read each item.
+// list reads a list that begins with the character `open` and ends with the character
+// `end`. It calls item to read each item. Items are separated by commas; a comma after the
+// last item is optional.
 func (p *parser) list(open, end byte, item func() error) error {
 	if err := p.want(open); err != nil {
 		return err
@@ -199,7 +200,7 @@ func (p *parser) want(c byte) error {
 }
 
 // unexpected returns an error that shows the next characters, or the end of the header, and
-// says that want should be there.
+// says that `want` was expected instead.
 func (p *parser) unexpected(want string) error {
 	found := "the end"
 	if p.next(); p.at < len(p.text) {

@@ -98,7 +98,7 @@ func readHeader(r io.Reader) (h header, err error) {
 	return parseHeader(string(text))
 }
 
-// readBytes reads n bytes. Its memory grows with the data that r has, not with n. what
+// readBytes reads n bytes. Its memory grows with the data that r has, not with n. `what`
 // names the bytes in errors.
 func readBytes(r io.Reader, what string, n int) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(r, int64(n)))
@@ -210,8 +210,8 @@ func dictionary(a *Array) string {
 }
 
 // paddedLength returns the length of a header that consists of text, padding spaces and a
-// newline. The padding aligns the elements after the header to align bytes. lengthBytes is
-// the size of the length field before the header.
+// newline. With the padding, the elements after the header begin at a multiple of `align`
+// bytes. lengthBytes is the size of the length field before the header.
 func paddedLength(lengthBytes int, text string) int {
 	before := len(magic) + 2 + lengthBytes
 	return (before+len(text)+1+align-1)/align*align - before

@@ -23,8 +23,8 @@ func Line(text string) string { return escape(text, false) }
 // Text replaces all characters of text that are not printable by escapes, except newlines.
 func Text(text string) string { return escape(text, true) }
 
-// escape replaces characters that are not printable by escapes. It keeps newlines if lines
-// is true.
+// escape replaces characters that are not printable by escapes. It keeps newlines if
+// `lines` is true.
 func escape(text string, lines bool) string {
 	shown := func(r rune, size int) bool {
 		return r == '\n' && lines || Is(r) && (r != utf8.RuneError || size > 1)
@@ -99,8 +99,8 @@ func Count(n int, thing string) string {
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
-// Runs returns words for the numbers of an ascending list. least or more consecutive
-// numbers are one word, such as "3-5". Every other number is a word by itself.
+// Runs returns words for the numbers of an ascending list. A run of `least` or more
+// consecutive numbers is one word, such as "3-5". Every other number is a word by itself.
 func Runs(list []int, least int) (words []string) {
 	for i := 0; i < len(list); {
 		j := i + 1

@@ -35,9 +35,9 @@ var cases = []probeCase{
 	{name: "pe_local_together", what: "every PE of the cube reads its own slice at once", slice: own, all: true},
 }
 
-// nearest returns a function that finds a PE of cube 0 other than PE 0. Of the PEs in the
-// same half of the cube as PE 0, or in the other half if same is false, it is the PE that
-// is the fewest links away from PE 0. The function reports whether there is such a PE.
+// nearest returns a function that searches cube 0 for the PE, other than PE 0, that is the
+// fewest links away from PE 0. It searches the half of the cube in which PE 0 is, or the
+// other half if `same` is false. The function reports whether there is such a PE.
 func nearest(same bool) func(m *machine.Machine) (machine.PEID, bool) {
 	return func(m *machine.Machine) (best machine.PEID, ok bool) {
 		g := m.Graph

@@ -13,10 +13,10 @@ import (
 )
 
 // Loop returns the line of user code in the stack of a goroutine that does not end. It is
-// the line that Line returns, except in one case: the compiler gives a loop with an empty
-// body the line of another statement. If the source can be read and the function has
-// exactly one such loop, Loop returns the line of that loop, unless Line is in a loop with
-// a body.
+// the line that the function Line returns, except in one case: the compiler gives a loop
+// with an empty body the line of another statement. If the source can be read and the
+// function has exactly one such loop, Loop returns the line of that loop. It does not do so
+// if the line that Line returns is in a loop with a body.
 func Loop(text string) string {
 	line, _ := Line(text)
 	if line == "" {

@@ -25,8 +25,8 @@ func (e *events) begin(w io.Writer) {
 	e.w.WriteString(`{"displayTimeUnit":"ns","traceEvents":[`)
 }
 
-// end writes the text that follows the events in a trace file, with about, which is JSON,
-// and flushes the writer.
+// end writes the text that follows the events in a trace file, which includes the JSON text
+// `about`, and flushes the writer.
 func (e *events) end(about []byte) error {
 	e.w.WriteString("\n],\"otherData\":")
 	e.w.Write(about)

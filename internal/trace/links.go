@@ -36,17 +36,18 @@ func (r *Recorder) Links(n int, about func(link int) LinkInfo) *Links {
 	return &Links{r: r, about: about, links: make([]*linkTrack, n), processes: map[string]*Process{}, kinds: map[string]*utilization{}}
 }
 
-// Cut sets the number of bytes of the last slice of a link, and ends the slice at end if it
-// would end later.
+// Cut sets the number of bytes of the last slice of a link. If the slice ends after the
+// time `end`, Cut makes it end at that time.
 func (ls *Links) Cut(link int, bytes int64, end simtime.Time) {
 	l := ls.links[link]
 	l.args[0] = Number("bytes", bytes)
 	l.End = min(l.End, end)
 }
 
-// Passage records that a link carries bytes from start to end. If start is before the end
-// of the link's last slice, the last slice ends at start: both transfers have gaps in which
-// the other one uses the link. waited is how long the data waited for the link.
+// Passage records that a link carries bytes from the time `start` to the time `end`. If
+// `start` is before the end of the link's last slice, the last slice is shortened to end at
+// `start`, because both transfers have gaps in which the other one uses the link. `waited`
+// is how long the data waited for the link.
 func (ls *Links) Passage(link int, class string, bytes int64, waited, start, end simtime.Time) {
 	l := ls.links[link]
 	if l == nil {

@@ -35,7 +35,7 @@ func (r *Recorder) Mark() sim.Mark {
 	return r.marks
 }
 
-// Close ends the trace and appends about as JSON. It does not close the writer.
+// Close ends the trace and appends the value `about` as JSON. It does not close the writer.
 func (r *Recorder) Close(about any) error {
 	var text bytes.Buffer
 	enc := json.NewEncoder(&text)
@@ -67,7 +67,7 @@ func (p *Process) Counter(at simtime.Time, name, unit string, value float64) {
 	p.r.out.counter(p.id, at, name, unit, value)
 }
 
-// Track is a row of slices of a process that do not overlap.
+// Track is a row of slices in a process. The slices do not overlap.
 type Track struct {
 	p  *Process
 	id int
@@ -81,7 +81,7 @@ func (p *Process) Track(name string) *Track {
 	return &Track{p, p.threads}
 }
 
-// Slice is a named interval on a track.
+// Slice is a named interval of simulated time on a track.
 type Slice struct {
 	Name       string
 	Start, End simtime.Time

@@ -60,9 +60,9 @@ func (r *linkRecord) read() (total LinkTotal, err error) {
 	return total, named([]byte("busy_ns"), err)
 }
 
-// Links adds up the traffic of each link, counting the trains that began at or after from
-// and before to. It lists the busiest links and the links with the longest waits, at most
-// top of each, and the sums by kind.
+// Links adds up the traffic of each link. It counts the trains that began at or after the
+// time `from` and before the time `to`. It lists at most `top` of the busiest links, at
+// most `top` of the links with the longest waits, and the sums by kind of link.
 //
 // The slice of a train lasts from its first flit to its last flit and may have gaps, so it
 // does not show how long the link was busy with the train. Only the busy time of all trains
@@ -88,7 +88,8 @@ func (t *Trace) Links(from, to simtime.Time, top int) Links {
 }
 
 // linkTraffic returns the bytes, the trains and the waiting times of each link, by the name
-// of the link. It counts the trains that began at or after from and before to.
+// of the link. It counts the trains that began at or after the time `from` and before the
+// time `to`.
 func (t *Trace) linkTraffic(from, to simtime.Time) map[string]Link {
 	byTrack := make([]Link, len(t.tracks))
 	for i := range t.slices {
@@ -129,9 +130,9 @@ func linkKinds(all []Link) (list []LinkKind) {
 	return list
 }
 
-// topLinks returns the links with the largest values, at most top of them. value returns
-// the value of a link. topLinks omits links with value 0 and sorts links with equal values
-// by name.
+// topLinks returns at most `top` links, which are those with the largest values. value
+// returns the value of a link. topLinks omits links with value 0 and sorts links with equal
+// values by name.
 func topLinks(all []Link, top int, value func(*Link) simtime.Time) []Link {
 	all = slices.DeleteFunc(slices.Clone(all), func(l Link) bool { return value(&l) == 0 })
 	slices.SortFunc(all, func(a, b Link) int {

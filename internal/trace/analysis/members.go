@@ -104,8 +104,8 @@ func (t *Trace) measure(m *member) {
 	}
 }
 
-// eachWait calls f for each wait of a PE's CPU. then is the slice of the CPU that follows
-// the wait, or nil if there is none.
+// eachWait calls f for each wait of a PE's CPU. The arguments of f are the slice of the
+// wait and the slice of the CPU that follows the wait, or nil if no slice follows.
 func (t *Trace) eachWait(m *member, f func(wait, then *slice)) {
 	for n, i := range m.slices {
 		s := &t.slices[i]

@@ -79,11 +79,12 @@ func (t *Trace) ProgramPath() (*Path, error) {
 	return p, nil
 }
 
-// path returns the critical path of a launch or program that began at from and ended at to.
-// last is its last activity. The path is found by walking back in time: from each activity
-// to the activity that released it, and from the first activity of a launch to the activity
-// that released the launch. If the releasing activity had ended earlier, the time in
-// between is latency. If it continued in parallel, only its time before the release counts.
+// path returns the critical path of a launch or program from its start time `from` to its
+// end time `to`. `last` is its last activity. The path is found by walking back in time:
+// from each activity to the activity that released it, and from the first activity of a
+// launch to the activity that released the launch. If the releasing activity had ended
+// earlier, the time in between is latency. If it continued in parallel, only its time
+// before the release counts.
 func (t *Trace) path(from, to simtime.Time, last int64) (*Path, error) {
 	w := walk{t: t, p: &Path{}, from: from, at: to}
 	if err := w.back(last); err != nil {
@@ -103,7 +104,8 @@ type walk struct {
 	at   simtime.Time // segments cover the time after at
 }
 
-// back walks back from the activity last to the start of the path and adds its segments.
+// back walks back from the activity `last` to the start of the path, and adds the segments
+// of the path.
 func (w *walk) back(last int64) error {
 	var later *slice // the activity visited before; nil at the end of the path
 	for id := last; id != 0 && w.at > w.from; {
@@ -131,9 +133,9 @@ func (w *walk) back(last int64) error {
 		later.start, later.id, w.t.where(later), w.from)
 }
 
-// addLatency adds a segment for the latency between two activities: the activity "before",
-// which ended at the instant from, and the activity "later", which it released. later is
-// nil at the end of the path.
+// addLatency adds a segment for the latency between two activities: the activity `before`,
+// which ended at the time `from`, and the activity `later`, which `before` released.
+// `later` is nil at the end of the path.
 func (w *walk) addLatency(from simtime.Time, later, before *slice) {
 	at := later
 	if at == nil {
@@ -142,9 +144,9 @@ func (w *walk) addLatency(from simtime.Time, later, before *slice) {
 	w.add(Segment{Where: w.t.where(at), Kind: w.t.latencyKind(later, before), Launch: w.t.launchAt(at)}, from)
 }
 
-// add adds segment s, which lasts from the instant from to the start of the segments added
-// before. It adds nothing if that start is not after from: an activity counts only until
-// the activity that it released begins.
+// add adds segment s, which lasts from the time `from` to the start of the segments added
+// before. It adds nothing if the segment would have no length, because an activity counts
+// only until the activity that it released begins.
 func (w *walk) add(s Segment, from simtime.Time) {
 	from = max(from, w.from) // the activity may belong to an earlier launch
 	if from >= w.at {
@@ -171,10 +173,9 @@ func (t *Trace) kind(s *slice) string {
 	}
 }
 
-// latencyKind returns the name under which the sums of a path count the latency between the
-// end of one activity and the start of the activity that it released. The first is
-// "before", the second "later". later is nil if the latency ends with the launch or
-// program.
+// latencyKind returns the name under which the sums of a path count the latency between two
+// activities: from the end of `before` to the start of `later`, which `before` released.
+// `later` is nil if the latency ends with the launch or program.
 func (t *Trace) latencyKind(later, before *slice) string {
 	const prefix = "latency: "
 	if later == nil {

@@ -102,9 +102,9 @@ type profileBuilder struct {
 type workKey struct{ name, engine string }
 
 // row returns the row to which an activity belongs. In a profile by operation, this is the
-// row of the operation name on engine e, or in the process where if e is NoEngine. In a
-// profile by line, it is the row of the line. Activities without a line are in a row with
-// the name of the engine or process.
+// row of the operation `name` on engine e, or in the process `where` if e is NoEngine. In a
+// profile by line, it is the row of `line`. Activities without a line are in a row with the
+// name of the engine or process.
 func (p *profileBuilder) row(name, line string, e Engine, where string) *Work {
 	key := workKey{name, cmp.Or(e.String(), where)}
 	if p.by == ByLine {

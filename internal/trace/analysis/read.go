@@ -183,8 +183,8 @@ func (rd *reader) links(d *json.Decoder) error {
 	return wantDelim(d, ']')
 }
 
-// eachMember reads a JSON object. It calls read with the key of each member; read must read
-// the value.
+// eachMember reads a JSON object. It calls the function `read` with the key of each member;
+// that function must read the value.
 func eachMember(d *json.Decoder, read func(key string) error) error {
 	if err := wantDelim(d, '{'); err != nil {
 		return err
@@ -201,7 +201,7 @@ func eachMember(d *json.Decoder, read func(key string) error) error {
 	return wantDelim(d, '}')
 }
 
-// wantDelim reads a delimiter and returns an error if it is not want.
+// wantDelim reads a delimiter and returns an error if it differs from `want`.
 func wantDelim(d *json.Decoder, want json.Delim) error {
 	token, err := d.Token()
 	switch {

@@ -81,9 +81,10 @@ func (s *Slowest) mostly() string {
 	return text
 }
 
-// excess returns the run or kind of wait whose time on the slowest PE exceeds that on the
-// median PE most, and the difference. With sign -1 it returns the one that falls short of
-// the median PE most.
+// excess compares the times of runs and of each kind of wait on the slowest PE with those
+// on the median PE. It returns the run or kind of wait that takes longer by the largest
+// difference, and the difference. With sign -1 it returns the one that takes less time by
+// the largest difference.
 func (s *Slowest) excess(sign simtime.Time) (what string, more simtime.Time) {
 	for _, c := range s.CPU {
 		if d := sign * (c.Time - c.Median); d > more {
@@ -128,9 +129,10 @@ type Report struct {
 // Whole selects the whole program in place of a launch.
 const Whole = -1
 
-// Analyse reports on the whole program, or on the launch with a number. If the trace has no
-// program, as in older versions, it reports on the longest launch instead of the program.
-// Lists of launches, of links and of PEs waited for have at most top entries.
+// Analyse reports on the launch with the given number, or on the whole program for [Whole].
+// If the trace has no program, as in older versions, it reports on the longest launch
+// instead of the program. Lists of launches, of links and of PEs waited for have at most
+// `top` entries.
 func (t *Trace) Analyse(launch int64, top int) (*Report, error) {
 	r := &Report{About: t.About, Events: t.Events, Launches: len(t.launches), Program: t.Program}
 	l, err := t.pick(launch)

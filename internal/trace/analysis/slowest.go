@@ -59,8 +59,8 @@ func (t *Trace) slowest(l Launch, all []*member) *Slowest {
 }
 
 // compareTimes lists everything that took time on the slowest or the median PE, sorted by
-// the time on the slowest PE. The maps have the times by name. Shares are relative to took,
-// the time of the slowest PE.
+// the time on the slowest PE. The maps have the times by name. Shares are relative to
+// `took`, the time of the slowest PE.
 func compareTimes(slowest, median map[string]simtime.Time, took simtime.Time) (list []Spent) {
 	for what := range median {
 		slowest[what] += 0
@@ -114,12 +114,12 @@ func (t *Trace) sources(m *member) (list []Source) {
 	return list
 }
 
-// releasedBy returns the process that ended a wait. then is the slice that follows the
-// wait. From then, it follows the chain of releasing activities back to the first activity
-// of another process, and returns that process. The activity that released then counts even
-// if it had ended before the wait began, for example if its credit was in flight. Earlier
-// activities of the chain count only if they ended after the wait began. If there is no
-// such activity, releasedBy returns the waiting process itself.
+// releasedBy returns the process that ended a wait. `then` is the slice that follows the
+// wait. releasedBy follows the chain of releasing activities back from that slice to the
+// first activity of another process, and returns that process. The first activity of the
+// chain counts even if it had ended before the wait began, for example if its credit was in
+// flight. Earlier activities of the chain count only if they ended after the wait began. If
+// there is no such activity, releasedBy returns the waiting process itself.
 func (t *Trace) releasedBy(wait, then *slice) int32 {
 	own := t.tracks[wait.track].process
 	for s := then; s.after != 0; {

@@ -76,7 +76,7 @@ type track struct {
 	named   bool
 }
 
-// slice is an interval on a track.
+// slice is an interval of simulated time on a track. A slice with a number is an activity.
 type slice struct {
 	start, end simtime.Time
 	queued     simtime.Time // time that the transfer waited for links
@@ -113,7 +113,8 @@ func (t *Trace) releaseOf(i int32) int64 {
 }
 
 // launchAt returns the number of the launch that a slice belongs to: the last launch that
-// its PE had begun by then. It returns nil for slices of the host and of control cores.
+// the PE of the slice had begun when the slice started. It returns nil for slices of the
+// host and of control cores.
 func (t *Trace) launchAt(s *slice) *int64 {
 	first := t.processes[t.tracks[s.track].process].launches
 	i, _ := slices.BinarySearchFunc(first, s.start, func(i int32, at simtime.Time) int {
@@ -175,7 +176,7 @@ func (e Engine) String() string { return engineNames[e] }
 // MarshalText returns the engine's name, for JSON.
 func (e Engine) MarshalText() ([]byte, error) { return []byte(e.String()), nil }
 
-// engineOf returns the engine whose tracks have the name family, or NoEngine if there is
+// engineOf returns the engine whose tracks have the name `family`, or NoEngine if there is
 // none.
 func engineOf(family string) Engine { return Engine(max(slices.Index(engineNames[:], family), 0)) }
 
