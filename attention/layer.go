@@ -214,7 +214,7 @@ func Causal(offset, group int) Mask { return Mask{causal: true, offset: offset, 
 // of rows. The block can then be skipped.
 func (m Mask) Hides(rows int) bool { return m.causal && (rows-1)/m.group+m.offset < 0 }
 
-// hidesSome reports whether the mask hides any of the given number of keys from any row.
+// hidesSome reports whether the mask hides at least one of the keys from at least one row.
 func (m Mask) hidesSome(keys int) bool { return m.causal && keys-1 > m.offset }
 
 // apply returns the scores, with -Inf in place of the scores of hidden keys.

@@ -157,8 +157,8 @@ func (c *Comm) checkPeers(p place, waited time.Duration, asleep bool) (place, er
 	return p, nil
 }
 
-// isOversubscribed reports whether there are more ranks than cores. Then a rank must not
-// only poll, because it would occupy a core that the ranks it waits for need.
+// isOversubscribed reports whether there are more ranks than cores. If so, a waiting rank
+// must give up its core from time to time, because other ranks need the core.
 func isOversubscribed(ranks int) bool { return ranks > min(runtime.NumCPU(), runtime.GOMAXPROCS(0)) }
 
 // If every rank sleeps in a wait, no rank will ever change memory: that is a deadlock. The

@@ -54,7 +54,7 @@ func F32ToF16(f float32) uint16 {
 	return sign | uint16(roundOff(magnitude, 13))
 }
 
-// BF16ToF32 converts a bf16 to float32 exactly.
+// BF16ToF32 converts a bf16 to float32 exactly. Every NaN becomes the same NaN.
 func BF16ToF32(h uint16) float32 {
 	if h&0x7fff > 0x7f80 {
 		return math.Float32frombits(nanF32)

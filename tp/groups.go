@@ -214,8 +214,8 @@ func groupFor(who string, r *torch.Rank, k Kind) *dist.Group {
 }
 
 // requireSameGroup panics unless g, the group for which a layer was created, is still the
-// tensor parallel group of rank r. The layer's part of the weights fits no other group. who
-// is the layer's name in the panic.
+// tensor parallel group of rank r. The layer's part of the weights fits no other group. The
+// panic contains who, the name of the layer.
 func requireSameGroup(who string, r *torch.Rank, g *dist.Group) {
 	if groupFor(who, r, Tensor) != g {
 		panic(&torch.Error{Op: who, Err: errors.New("it was made for groups that no longer exist: create it again after InitializeModelParallel")})

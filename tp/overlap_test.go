@@ -25,8 +25,9 @@ type overlapCase struct {
 }
 
 // TestOverlap checks that row-parallel layers with random numbers of pieces are exact, with
-// random placements of weights and results. PEs keep their rows of the input in TCM, copy
-// the rows to memory, or have no rows. A PE's shard may be computed by other PEs.
+// random placements of weights and results. The cases include PEs that keep their rows of
+// the input in TCM, PEs that copy the rows to memory, PEs without rows, and shards of the
+// result that other PEs compute.
 func TestOverlap(t *testing.T) {
 	kept, owned := 0, 0
 	rapid.Check(t, func(t *rapid.T) {

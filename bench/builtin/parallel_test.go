@@ -83,7 +83,7 @@ func TestOverlapPays(t *testing.T) {
 
 // TestBlockSteps checks that the times of a block's steps add up to the row "all". With the
 // rows "before" and "after", they must add up to the makespan. The makespan of the bench
-// must be the longest makespan of its machines.
+// must be that of its longest block.
 func TestBlockSteps(t *testing.T) {
 	params := map[string]string{"tp": "2,8", "tokens": "16", "sequence-parallel": "both", "overlap": "1,2"}
 	r := execute(t, "transformer_block", bench.Options{Params: params, Options: torch.Options{Topology: smallSystem(t), NoData: true}})

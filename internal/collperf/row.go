@@ -65,7 +65,8 @@ type storedRow struct {
 // or the configuration chooses it.
 func (o *Options) isNamed() bool { return o.Algorithm != "" && o.Algorithm != Auto }
 
-// Columns returns the columns of rows.
+// Columns returns the columns of a table of Rows, with the roles that they have under these
+// options.
 func (o *Options) Columns() []table.Column { return o.setRoles(table.ColumnsOf(Row{})) }
 
 // setRoles changes the roles of those columns whose roles depend on the options: the

@@ -345,7 +345,7 @@ func (m *System) RecordVisible(id oplog.ID) {
 func (m *System) recordMatch(id oplog.ID) {
 	op, rc := m.Log.Op(id), m.receives[id]
 	if len(op.Mem) > 0 {
-		delete(m.receives, id) // a transfer records the end of a receive into memory
+		delete(m.receives, id) // a receive with a destination in memory ends with a transfer, which records the end
 	}
 	op.Args[0] = oplog.Operand{From: rc.Send, Shape: rc.Shape, DType: rc.DType}
 	op.Start, op.Cause = max(m.Engine.Now(), rc.At), rc.Send

@@ -1,7 +1,7 @@
 package fabric
 
 // arrive handles the arrival of train i at the server of stage `at`. It serves the train if
-// the server is free, else queues it. The event carries the stage because a lookup in the
+// the server is free and no other train waits, else queues it. The event carries the stage because a lookup in the
 // message, which is rarely in the cache, would take longer than the rest of the function.
 func (m *trains) arrive(i int32, at stage) {
 	t, s := &m.all[i], m.server(at)

@@ -127,8 +127,7 @@ func (p *Pipeline) PushComposite(c *Composite, plan Plan, depth int) {
 	p.run()
 }
 
-// submitReads submits the reads of each following step, as long as a buffer for a step is
-// free.
+// submitReads submits the reads of the next steps until no buffer for a step is free.
 func (c *Composite) submitReads() {
 	p := c.pipeline
 	for ; c.submitted < c.steps && c.submitted < c.next+c.depth; c.submitted++ {

@@ -122,7 +122,7 @@ func TestUnits(t *testing.T) {
 	}
 }
 
-// TestQuantityAxis checks that a setting whose values have a unit is an axis of numbers.
+// TestQuantityAxis checks that a setting whose values have a unit gets a numeric axis.
 func TestQuantityAxis(t *testing.T) {
 	f, err := Draw(read(t, "#role,setting,lower\n#unit,,ns\nlink,t\n64 GB/s,4000\n0.5 TB/s,1000\n128 GB/s,3000\n"), Request{Where: []string{"t=4000", "t=1000"}})
 	if err != nil {

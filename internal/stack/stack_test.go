@@ -66,7 +66,8 @@ func TestLine(t *testing.T) {
 	}
 }
 
-// TestLoop checks that Loop finds a loop with an empty body in the source of its function.
+// TestLoop checks the line that Loop returns for a function that contains an endless loop
+// with an empty body.
 func TestLoop(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "kernel.go")
 	source := `package main

@@ -280,7 +280,8 @@ func (op *Operation) order() *Stream {
 	return op.streams[0]
 }
 
-// Wake marks the operations ops to be tried when Advance reaches one of their streams next.
+// Wake marks ops, so that Advance tries to start each of these operations when Advance next
+// reaches one of the streams of the operation.
 func (s *Scheduler) Wake(ops ...*Operation) {
 	for _, op := range ops {
 		if !op.ready {

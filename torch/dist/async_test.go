@@ -14,7 +14,7 @@ import (
 )
 
 // TestAThousandAllReducesInFlight checks the sums of 1000 all-reduces. Each rank starts all
-// of them before it waits for the first.
+// of them before it waits for any of them.
 func TestAThousandAllReducesInFlight(t *testing.T) {
 	const ranks, works = 4, 1000
 	l, err := hostedtest.Spawn(t, ranks, func(r *torch.Rank) error {

@@ -231,8 +231,8 @@ func (d *state) checkEqualParts(g *Group, x *tensor) {
 	}
 }
 
-// resolveAlgorithm returns the algorithm called name, or the default algorithm if that
-// algorithm does not support the collective of plan. For ccl.Auto it returns the cheapest
+// resolveAlgorithm returns the algorithm called name. If that algorithm does not support the
+// collective of plan, resolveAlgorithm returns the default algorithm. For ccl.Auto it returns the cheapest
 // algorithm that fits, the same for all lanes. reserved is the TCM in bytes that a producer
 // needs on each PE. If queuesOnly is true, ccl.Auto excludes algorithms that need inboxes.
 func (c *world) resolveAlgorithm(name string, plan *ccl.Plan, lanes []lane, queues topology.IPCQ, reserved memory.Bytes, queuesOnly bool) (*ccl.Algorithm, error) {
