@@ -210,8 +210,8 @@ type Mask struct {
 // position of the first key of the block.
 func Causal(offset, group int) Mask { return Mask{causal: true, offset: offset, group: group} }
 
-// Hides reports whether the mask hides all keys of the block from each of the given number
-// of rows. The block can then be skipped.
+// Hides reports whether the mask hides all keys of the block from a tile with the given
+// number of rows. The block can then be skipped.
 func (m Mask) Hides(rows int) bool { return m.causal && (rows-1)/m.group+m.offset < 0 }
 
 // hidesSome reports whether the mask hides at least one of the keys from at least one row.

@@ -219,8 +219,8 @@ func (c *prefillPE) postReceives(step, key int) (list []receive) {
 	return list
 }
 
-// unit is a unit of work: one chunk of queries with one block of keys, of which the queries
-// see at least one.
+// unit is a unit of work: one chunk of queries with one block of keys. The queries see at
+// least one key of the block.
 type unit struct {
 	*queries
 	*block

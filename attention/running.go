@@ -38,7 +38,7 @@ func (r *Running) Add(q, k, v tl.Tile, scale float64, mask Mask) {
 func (r *Running) transposesQueries() bool { return r.rows < r.d }
 
 // orientQueries returns q, transposed if transposesQueries reports true. newStep expects
-// its result.
+// the result of orientQueries.
 func (r *Running) orientQueries(q tl.Tile) tl.Tile {
 	if r.transposesQueries() {
 		return q.Trans()

@@ -84,8 +84,8 @@ func BenchmarkLoad(b *testing.B) {
 	}
 }
 
-// BenchmarkCaller measures how long [tl.Callers.Line] takes for a line of a kernel that is
-// already in its cache.
+// BenchmarkCaller measures how long [tl.Callers.Line] takes to find a line of a kernel that
+// is already in the cache of the Callers.
 func BenchmarkCaller(b *testing.B) {
 	m := &deepMachine{depth: 1}
 	pe := tl.NewPE(m, "bench")

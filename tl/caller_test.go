@@ -14,7 +14,7 @@ func here() string {
 	return fmt.Sprintf("caller_test.go:%d", line)
 }
 
-// inlined calls Exp and may be inlined. Callers must find this line, not its caller's.
+// inlined calls Exp and may be inlined. tl.Callers must find this line, not its caller's.
 func inlined(x tl.Tile) tl.Tile { return x.Exp() }
 
 const inlinedLine = "caller_test.go:18"
@@ -59,8 +59,8 @@ func TestCaller(t *testing.T) {
 	}
 }
 
-// TestCallerFromDeepMachine checks that a machine finds the line of the kernel even if its
-// method calls Line many calls deeper.
+// TestCallerFromDeepMachine checks that a machine finds the line of the kernel even if
+// there are many calls between its method and Line.
 func TestCallerFromDeepMachine(t *testing.T) {
 	m := &deepMachine{depth: 40}
 	pe := tl.NewPE(m, "test")
@@ -70,7 +70,7 @@ func TestCallerFromDeepMachine(t *testing.T) {
 	}
 }
 
-// deepMachine is a machine that calls Line depth calls below its method Compute.
+// deepMachine is a machine with `depth` calls between its method Compute and Line.
 type deepMachine struct {
 	recorder
 	depth int

@@ -70,7 +70,7 @@ func (e *eagerPE) Compute(v *tl.Value, c *tl.Compute) error {
 }
 
 // operandType returns the dtype in which op computes: the dtype of the first operand that
-// is a tile, without the condition of a Where.
+// is a tile. The condition of a Where does not count.
 func operandType(op tl.Op, args []tl.Arg) tl.DType {
 	for i := range args {
 		if !args[i].IsScalar && !(op == tl.OpWhere && i == 0) {

@@ -83,8 +83,8 @@ func (t *PE) Assert(cond bool, format string, args ...any) {
 	}
 }
 
-// timeText formats a time with all digits: as [simtime.Time] does below a microsecond, in
-// microseconds otherwise.
+// timeText formats a time with all digits. A time below a microsecond has the format of
+// [simtime.Time]; any other time is in microseconds.
 func timeText(at simtime.Time) string {
 	if at < simtime.Microsecond {
 		return at.String()
@@ -128,8 +128,8 @@ func misuse(op, operands string, err error) *Error {
 	return &Error{Op: op, Shapes: operands, Line: new(Callers).Line(), Err: err}
 }
 
-// fail returns an Error with the reason err, with which the caller panics. t is nil if the
-// operation had only a zero Tile.
+// fail returns an Error with the reason err. The caller panics with this Error. t is nil if
+// the operation had only a zero Tile.
 //
 // Callers pass operands as text, and reasons that contain only text and numbers. Tiles or
 // slices of the kernel would escape to the heap in every call, even in a successful one.

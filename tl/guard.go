@@ -14,8 +14,8 @@ type Guard interface {
 	// Port checks a port that the kernel sends to, receives from or waits for. AnyPort
 	// stands for all ports.
 	Port(p Port) error
-	// Signal checks a signal that the kernel changes at a peer or, if changes is false,
-	// waits for or tests.
+	// Signal checks the use of a signal. If changes is true, the kernel changes the signal
+	// at a peer. Otherwise the kernel waits for the signal or tests it.
 	Signal(number int, changes bool) error
 }
 

@@ -48,8 +48,8 @@ type Machine interface {
 	Put(peer int, v Value, to Block) error
 	// Get reads a tile from the part of a window that a peer holds.
 	Get(peer int, v *Value, from Block) error
-	// Notify changes a signal of a peer after everything that was put to the peer before
-	// has arrived.
+	// Notify changes a signal of a peer. The change happens after all earlier puts to the
+	// peer have arrived.
 	Notify(peer, signal int, op SignalOp, value int64) error
 	// WaitSignal waits until the comparison of a signal of this PE with value holds.
 	WaitSignal(signal int, cmp Cmp, value int64) error

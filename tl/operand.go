@@ -126,7 +126,8 @@ func operandsText(args []any) string {
 	return strings.Join(texts, ", ")
 }
 
-// argsText formats operands that argument has converted, for errors: "[32 64] f16, 2".
+// argsText formats operands that the method argument has converted. The text is for
+// errors: "[32 64] f16, 2".
 func argsText(args []Arg) string {
 	texts := make([]string, len(args))
 	for i := range args {

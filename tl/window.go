@@ -57,8 +57,8 @@ func (b *Block) inWindow(p *Ptr, s oplog.Shape, d DType, opts []Option) error {
 	return errors.New("the pointer is into no window: only tensor arguments of the launch are windows")
 }
 
-// Notify changes a signal of a peer by [Set] or [Add], after everything that this PE put
-// to the peer before has arrived.
+// Notify changes a signal of a peer by [Set] or [Add]. The change happens after all earlier
+// puts of this PE to the peer have arrived.
 func (t *PE) Notify(peer, signal int, op SignalOp, v int) {
 	err := t.checkPeer(peer)
 	if err == nil && op > Add {

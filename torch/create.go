@@ -88,9 +88,9 @@ func (r *Rank) FromFunc(f func(i int) float64, dtype DType, shape Shape, options
 	})
 }
 
-// create returns a new tensor whose bytes the function make returns. create calls make only
-// if this computer stores values: see hasValues. op is the name of the calling function,
-// for errors.
+// create returns a new tensor. The function make returns the bytes of the tensor. create
+// calls make only if this computer stores values: see hasValues. op is the name of the
+// calling function, for errors.
 func (r *Rank) create(op string, dtype DType, shape Shape, options []TensorOption, make func() []byte) (*Tensor, error) {
 	x, err := r.allocate(op, dtype, shape, options)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// TestDataOfShards checks that Data returns the bytes that the PE of a shard holds. It
+// TestDataOfShards checks that Data returns the bytes that the PE of a shard holds. Data
 // neither gathers shards nor sums addends.
 func TestDataOfShards(t *testing.T) {
 	l := hostedtest.New(t, hostedtest.Options(t, 3))

@@ -29,7 +29,7 @@ func (c *Context) Reserve(what string, bytes uint64) error {
 }
 
 // reserve reserves the given number of bytes of this computer's memory for the storage
-// owner, or for the context if owner is nil.
+// `owner`, or for the context if `owner` is nil.
 func (c *Context) reserve(owner *storage, bytes uint64) error {
 	release, err := host.Reserve(bytes)
 	if err == nil {
@@ -111,8 +111,8 @@ func (x *Tensor) tooLargeError(op string, err error) error {
 	return fmt.Errorf("%s: values of %s: %w: make it smaller, or find out times only with --data=off", op, x.name, err)
 }
 
-// unreserve releases the memory that was reserved for the storage owner, or for the context
-// if owner is nil.
+// unreserve releases the memory that was reserved for the storage `owner`, or for the
+// context if `owner` is nil.
 func (c *Context) unreserve(owner *storage) {
 	for _, release := range c.reserved[owner] {
 		release()

@@ -23,8 +23,8 @@ func (c *Context) Place(number int) (sip, cube, pe int) {
 }
 
 // peID converts the number of a PE to a PEID and panics if there is no such PE. The error
-// of the panic begins with op, the name of the calling function, and has text in front of
-// the PE.
+// of the panic begins with op, the name of the calling function, and has the parameter text
+// in front of the PE.
 func (c *Context) peID(op, text string, number int) machine.PEID {
 	if number < 0 || number >= c.NumPEs() {
 		panic(misuse(op, "%sPE %d of a system that has 0 to %d", text, number, c.NumPEs()-1))

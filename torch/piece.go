@@ -167,8 +167,8 @@ func (s *shard) asMatrix(shape Shape) (row, col, rows, cols int, ok bool) {
 	return row, start[last], rows, extent[last], ok || s.elems == 0
 }
 
-// matrixStrides returns two distances in the shard, which is treated as a matrix: down
-// between neighbouring rows and across between neighbouring columns, in elements.
+// matrixStrides treats the shard as a matrix. It returns the distance between neighbouring
+// rows (down) and the distance between neighbouring columns (across), in elements.
 func (s *shard) matrixStrides() (down, across int64) {
 	last := len(s.box.extent) - 1
 	down, across = int64(s.box.extent[last]), 1

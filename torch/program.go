@@ -114,10 +114,10 @@ func (r *Rank) newProgram(p *machine.Program, tensors []*Tensor, ended func(*mac
 	return op
 }
 
-// setProgram makes the operation op run the program p. members[i] is the rank in the world
-// of target PE i of p; nil means that each target is a rank. The function prepare is called
-// when the program starts, and the function ended when the program has ended; both may be
-// nil.
+// setProgram makes the operation op run the program p. members[i] is the rank, counted in
+// the world, to which target PE i of p belongs; nil means that each target is a rank. The
+// function prepare is called when the program starts, and the function ended when the
+// program has ended; both may be nil.
 func (c *Context) setProgram(op *stream.Operation, p *machine.Program, members []int, prepare func() error, ended func(*machine.Run)) {
 	p.Starting = func(*machine.Run) (after []int32, err error) {
 		after = c.s.Starting(op)

@@ -66,9 +66,10 @@ func (r *Rank) actingRank() *Rank {
 
 // Spawn calls run for each of nprocs ranks, concurrently on one simulated clock. It waits
 // until all calls have returned and all operations that they requested have ended. The
-// device of rank i is SIP i, and its code is written as if the rank ran by itself. Ranks
-// share the memory of this process; accesses to shared variables are ordered only by the
-// waits of the ranks. After Spawn, the tensors that ranks have made belong to the program.
+// device of rank i is SIP i. The code of a rank is written as if the rank ran by itself.
+// Ranks share the memory of this process; accesses to shared variables are ordered only by
+// the waits of the ranks. After Spawn, the tensors that ranks have made belong to the
+// program.
 //
 // When a rank returns an error or panics, the other ranks are stopped where they wait. A
 // rank that can continue at that instant is stopped at its next wait, and its errors until
@@ -169,8 +170,8 @@ type HostPanic struct {
 	Stack string
 }
 
-// Recovered returns the error for value, the result of recover. If Must or OK panicked,
-// this is the error that was passed to Must or OK. For any other panic, the result is a
+// Recovered returns the error for value, the result of recover. If Must or OK panicked, the
+// result is the error that was passed to Must or OK. For any other panic, the result is a
 // *HostPanic. If there was no panic, the result is nil. Recovered must be called in the
 // deferred function that calls recover.
 func Recovered(value any) error {

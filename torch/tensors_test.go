@@ -187,7 +187,7 @@ func TestPartialTensors(t *testing.T) {
 }
 
 // TestFullOfPartialTensorBeforeReduce checks that Full writes v to the first addend and
-// zero to the others, although an all-reduce that is called before Full has run turns the
+// zero to the others. Before Full has run, the test calls an all-reduce, which turns the
 // addends into copies.
 func TestFullOfPartialTensorBeforeReduce(t *testing.T) {
 	l := hostedtest.PEs(t, 4)

@@ -135,7 +135,7 @@ func indexText(dim int, text string) string {
 
 // view returns a view of x with the given shape. The function change turns a shard of x
 // into the shard of the view. The name of the view is the name of x followed by the text
-// index.
+// `index`.
 func (x *Tensor) view(index string, shape Shape, change func(*shard)) *Tensor {
 	y := &Tensor{storage: x.storage, rank: x.rank, label: x.title() + index, shape: shape, dtype: x.dtype, levels: x.levels, viewOf: x}
 	if x.viewOf != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// viewModel is a view, with the index in the original tensor of each element of the view,
-// in row-major order.
+// viewModel is a view with a list of indices. For each element of the view, in row-major
+// order, the list has the index of this element in the original tensor.
 type viewModel struct {
 	*torch.Tensor
 	indices []int

@@ -172,16 +172,16 @@ type transfer struct {
 	done         sim.Event     // called at the end of a copy by the host
 }
 
-// addTransfer adds a transfer to those in flight. It returns the events begun and ended,
-// which each request of the transfer must call when it begins to read and when it has
-// written its data.
+// addTransfer adds a transfer to those in flight. It returns two events. Each request of
+// the transfer must call begun when it begins to read, and ended when it has written its
+// data.
 func (m *System) addTransfer(t transfer) (begun, ended sim.Event) {
 	n := uint64(m.transfers.Add(t))
 	return m.event(evBegun, n), m.event(evEnded, n)
 }
 
-// Copy adds a copy by the host that consists of a number of parts. It returns the events
-// begun and ended, which each part must call at its begin and end. The end of the last part
+// Copy adds a copy by the host that consists of a number of parts. It returns two events.
+// Each part must call begun at its begin, and ended at its end. The end of the last part
 // calls done.
 func (m *System) Copy(id oplog.ID, parts int, done sim.Event) (begun, ended sim.Event) {
 	return m.addTransfer(transfer{id: id, begins: parts, ends: parts, done: done})

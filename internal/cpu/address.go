@@ -39,7 +39,7 @@ func newBox(b *tl.Block) box {
 	return x
 }
 
-// find appends the parts of memory that the elements of a box occupy to a list and returns
+// find appends to a list the parts of memory that the elements of a box occupy. It returns
 // the list.
 func (m *System) find(to []pe.Access, x *box) (_ []pe.Access, err error) {
 	e, s := &x.extent, &x.stride

@@ -43,8 +43,8 @@ func (c *Core) Composite(cmd *tl.Composite) (tl.Handle, error) {
 	return h, nil
 }
 
-// compositeName returns the name in traces of a composite's tiles: "gemm 512×512×512",
-// "exp", or for a reduction over peers "reduce add".
+// compositeName returns the name that the tiles of a composite have in traces:
+// "gemm 512×512×512", "exp", or for a reduction over peers "reduce add".
 func compositeName(cmd *tl.Composite, plan pe.Plan) string {
 	if p, ok := plan.(*pe.GemmPlan); ok {
 		return fmt.Sprintf("gemm %d×%d×%d", p.M, p.K, p.N)

@@ -104,8 +104,8 @@ func (c *Core) Send(name tl.Port, v tl.Value) error {
 
 // sendMemory sends the memory c.pieces as a message, without copying it into a tile first.
 // A request for each fragment reads the fragment in place. All fragments are one access in
-// the PE's program: in the op log, the value is read when the last fragment begins to be
-// read.
+// the PE's program. In the op log, this access takes effect when the read of the last
+// fragment begins.
 func (c *Core) sendMemory(ring *ipcq.Ring, msg *ipcq.Message) error {
 	if len(c.pieces) > 1 {
 		return fmt.Errorf("the memory to send is in %d pieces: Load it, or send it piece by piece", len(c.pieces))
@@ -164,9 +164,10 @@ type receive struct {
 	port tl.Port
 }
 
-// Recv receives the next message of the named port, or of any port for AnyPort, into a new
-// tile v or, if into is not nil, into memory. If wait is false, Recv returns a handle
-// before the message has arrived. Recv also returns the port of the message.
+// Recv receives the next message of the named port; AnyPort stands for any port. The
+// message goes into a new tile v, or into memory if into is not nil. If wait is false, Recv
+// returns a handle before the message has arrived. Recv also returns the port of the
+// message.
 func (c *Core) Recv(name tl.Port, v *tl.Value, into *tl.Block, wait bool) (tl.Handle, tl.Port, error) {
 	if err := c.tick(); err != nil {
 		return tl.Handle{}, name, err
@@ -345,7 +346,7 @@ func (m *System) RecordVisible(id oplog.ID) {
 func (m *System) recordMatch(id oplog.ID) {
 	op, rc := m.Log.Op(id), m.receives[id]
 	if len(op.Mem) > 0 {
-		delete(m.receives, id) // a receive with a destination in memory ends with a transfer, which records the end
+		delete(m.receives, id) // for a receive into memory, a transfer records the end
 	}
 	op.Args[0] = oplog.Operand{From: rc.Send, Shape: rc.Shape, DType: rc.DType}
 	op.Start, op.Cause = max(m.Engine.Now(), rc.At), rc.Send

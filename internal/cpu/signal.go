@@ -160,9 +160,9 @@ func (c *Core) TestSignal(number int, cmp tl.Cmp, value int64) (bool, error) {
 	return holds, nil
 }
 
-// syncToPoll waits until the simulation engine has reached the CPU's time. Operations call
-// it before they read the state of other PEs, if a kernel may repeat them in a loop. It
-// lets other processes run even if the operation takes no time.
+// syncToPoll waits until the simulation engine has reached the CPU's time. An operation
+// that a kernel may repeat in a loop calls syncToPoll before it reads the state of other
+// PEs. syncToPoll lets other processes run even if the operation takes no time.
 func (c *Core) syncToPoll() {
 	c.eng.Beat()
 	c.sync()

@@ -398,7 +398,7 @@ func (s *Scheduler) ReleaseFromBatch(op *Operation) {
 
 // Carry makes the operation `send` transfer the data of a message whose other end is the
 // operation `receive`. The transfer begins when the turn of both operations has come, and
-// both end together. Just before `receive` ends, Carry calls the parameter ended.
+// both end together. Just before `receive` ends, the function ended is called.
 func (s *Scheduler) Carry(send, receive *Operation, ended func()) {
 	receive.Begin = func(sim.Event) error {
 		receive.left++

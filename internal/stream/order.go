@@ -8,7 +8,7 @@ import (
 // awaitEarlier reports whether all operations that op waits for have reached the given
 // state. If not, it makes op wait for one operation that has not reached the state. It
 // chooses the last such operation of a sequence, because the earlier operations of the
-// sequence usually reach the state before it.
+// sequence usually reach the state before the last one.
 func (s *Scheduler) awaitEarlier(op *Operation, state opState) bool {
 	first := s.blocker(op, state)
 	if first != nil {

@@ -187,8 +187,9 @@ func (s *Scheduler) Later(f func()) {
 	s.Machine.Engine.Post(s.Now(), sim.Event{Target: s.operations.target, Kind: evLater, Arg: uint64(s.Machine.Engine.By)})
 }
 
-// unwrap returns the *tl.Error in err if there is one: an error of a kernel, which already
-// names its source line, so that the stack is left out. Otherwise unwrap returns err.
+// unwrap returns the *tl.Error in err if there is one, and otherwise err itself. A
+// *tl.Error is the error of a kernel. It already names the source line, so that the stack
+// is not needed.
 func unwrap(err error) error {
 	if wrong, ok := errors.AsType[*tl.Error](err); ok {
 		return wrong

@@ -79,9 +79,9 @@ func (w *write) pending() bool {
 }
 
 // Wrote records that op writes the region. handle is the handle of op if op is a
-// collective, or else nil. The record replaces those of earlier writes to memory that op
-// overwrites, because operations on the same storage run one after another. If such an
-// earlier write was a collective that has not been waited for, its handle is kept.
+// collective, or else nil. The new record replaces the records of earlier writes to memory
+// that op overwrites, because operations on the same storage run one after another. If such
+// an earlier write was a collective that has not been waited for, its handle is kept.
 func (x *Region) Wrote(op *Operation, handle *Handle) {
 	last := write{x, op, handle}
 	x.writes = slices.DeleteFunc(x.writes, func(w write) bool {
@@ -94,8 +94,9 @@ func (x *Region) Wrote(op *Operation, handle *Handle) {
 	x.writes = append(x.writes, last)
 }
 
-// Writing returns list, the operations that a read of the region must wait for. unwaited is
-// the first collective that writes the region and that the rank has not waited for, or nil.
+// Writing returns the operations that a read of the region must wait for (list). unwaited
+// is the first collective that writes the region and that the rank has not waited for, or
+// nil.
 func (x *Region) Writing() (list []*Operation, unwaited *Operation) {
 	for _, w := range x.writes {
 		if !w.pending() || !w.x.Overlaps(x) {

@@ -9,8 +9,8 @@ import (
 // Actions of the host take no simulated time. An operation is enqueued, sent or begun at
 // the instant of the event that allowed it: the end of another operation, or the start of
 // the program. Engine.By is the activity that ended that operation. The functions of this
-// file save it where an event or a wait would lose it, so that traces can say which
-// activity released a launch, a command or a copy.
+// file save this activity where an event or a wait would lose it, so that traces can say
+// which activity released a launch, a command or a copy.
 
 // activity holds the fields of an Operation that only traces use.
 type activity struct {

@@ -189,8 +189,8 @@ func (s *Scheduler) Limit(op *Operation, after simtime.Time, timeoutErr func() e
 			return
 		}
 		err := timeoutErr()
-		// If true, kernels are in a deadlock, which the machine reports, unless ranks are to
-		// blame.
+		// If true, kernels are in a deadlock. The machine reports the deadlock, unless
+		// ranks are to blame.
 		deadlock := s.Machine.Engine.Idle() && s.timedWaits == 0
 		if len(s.ranks) == 0 {
 			if !deadlock {

@@ -89,8 +89,9 @@ func TestReadsInAnyOrder(t *testing.T) {
 	}
 }
 
-// TestReadingWhatAnUnawaitedWorkWritesIsAnError checks that a read of a tensor that an
-// asynchronous collective writes is an error before Wait and works after Wait.
+// TestReadingWhatAnUnawaitedWorkWritesIsAnError checks reads of a tensor that an
+// asynchronous collective writes. A read before Wait is an error, and a read after Wait
+// works.
 func TestReadingWhatAnUnawaitedWorkWritesIsAnError(t *testing.T) {
 	_, err := hostedtest.Spawn(t, 2, func(r *torch.Rank) error {
 		x, y := hostedtest.Full(r, 1, 4), hostedtest.Full(r, 1, 4)
@@ -273,7 +274,8 @@ func TestAsyncDoesNotBlockLaterOperations(t *testing.T) {
 	}
 }
 
-// TestPollingAWork checks that a loop that calls IsCompleted until it returns true ends.
+// TestPollingAWork checks that a loop ends if it repeats IsCompleted until the result is
+// true.
 func TestPollingAWork(t *testing.T) {
 	_, err := hostedtest.Spawn(t, 2, func(r *torch.Rank) error {
 		w := torch.Must(dist.AllReduceAsync(r, hostedtest.Full(r, 1, 3), dist.SUM))

@@ -247,9 +247,9 @@ var collectives = map[string]func(c *caller) collectiveCall{
 	},
 }
 
-// blocksToScatter returns list, the blocks that every rank has for each rank of the group,
-// and reduced, the reductions of these blocks. The function rows returns the number of rows
-// of the block for a rank.
+// blocksToScatter returns the blocks that every rank has for each rank of the group (list),
+// and the reductions of these blocks (reduced). The function rows returns the number of
+// rows of the block for a rank.
 func (tr trial) blocksToScatter(rows func(rank int) int) (list []tensorSet, reduced tensorSet) {
 	for rank := range tr.group {
 		list = append(list, tr.inputs(rank, func(int) int { return rows(rank) }))
@@ -267,8 +267,8 @@ func (tr trial) threeSizes() (list []func(int) int) {
 	return list
 }
 
-// blocksToExchange returns in, the blocks that every rank sends to each rank, and out, the
-// blocks that every rank receives from each rank.
+// blocksToExchange returns the blocks that every rank sends to each rank (in), and the
+// blocks that every rank receives from each rank (out).
 func (tr trial) blocksToExchange() (in, out []tensorSet) {
 	for peer := range tr.group {
 		in = append(in, tr.inputs(peer, func(rank int) int { return tr.pairRows(rank, peer) }))
@@ -339,8 +339,8 @@ func algorithms(name string) (list []string) {
 }
 
 // TestEveryCollectiveOnEveryWorld checks the values of every collective with every
-// algorithm, with and without Spawn, on worlds of several sizes. A block is so large that
-// it needs several messages, or has one row, or has no rows.
+// algorithm, with and without Spawn, on worlds of several sizes. The test uses blocks of
+// many rows, which need several messages, blocks of one row, and blocks without rows.
 func TestEveryCollectiveOnEveryWorld(t *testing.T) {
 	options := trialOptions(t)
 	for _, name := range names() {

@@ -31,9 +31,9 @@ func TestTheTimeOfAnAllToAllInPlace(t *testing.T) {
 	}
 }
 
-// TestAnAllToAllOfTheSameViews checks that an all-to-all whose two lists have different
-// views of the same elements is in place, too, and takes the same time as one on the tensor
-// itself.
+// TestAnAllToAllOfTheSameViews checks an all-to-all whose two lists have different views of
+// the same elements. It must be in place, too, and take the same time as an all-to-all on
+// the tensor itself.
 func TestAnAllToAllOfTheSameViews(t *testing.T) {
 	l, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 		x := torch.Must(r.FromSlice(lists.Count(3*1029*r.Rank(), 3*1029), torch.F32, torch.Shape{3 * 1029}))

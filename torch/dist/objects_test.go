@@ -181,9 +181,9 @@ func TestObjectsOfAGroup(t *testing.T) {
 }
 
 // TestTheTimeOfObjects measures AllGatherObject of strings, and then the same steps done by
-// hand: an all-gather of one size per rank, a read of the sizes, an all-gather of the
-// bytes, padded to the longest encoded object, and a read of the bytes. It checks that both
-// take the same simulated time.
+// hand: an all-gather of one size per rank, a read of the sizes, an all-gather of the bytes
+// (padded to the longest encoded object), and a read of the bytes. It checks that both take
+// the same simulated time.
 func TestTheTimeOfObjects(t *testing.T) {
 	var times [2]torch.Time
 	var longest bytes.Buffer

@@ -12,9 +12,9 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// newRequest returns the group that a call of the collective c names, or the default group,
-// and a request for c. root is a rank of the world; it is ignored if the collective has no
-// root.
+// newRequest returns a group and a request for the collective c. The group is the one that
+// the call names, or else the default group. root is a rank of the world; it is ignored if
+// the collective has no root.
 func (d *state) newRequest(c ccl.Collective, op ReduceOp, root int, group []*Group) (*Group, *request, error) {
 	g, err := d.group(c.String(), group)
 	if err != nil {
@@ -231,8 +231,8 @@ func (d *state) checkEqualParts(g *Group, x *tensor) {
 	}
 }
 
-// resolveAlgorithm returns the algorithm called name. If that algorithm does not support the
-// collective of plan, resolveAlgorithm returns the default algorithm. For ccl.Auto it returns the cheapest
+// resolveAlgorithm returns the algorithm called name, or the default algorithm if the named
+// algorithm does not support the collective of plan. For ccl.Auto it returns the cheapest
 // algorithm that fits, the same for all lanes. reserved is the TCM in bytes that a producer
 // needs on each PE. If queuesOnly is true, ccl.Auto excludes algorithms that need inboxes.
 func (c *world) resolveAlgorithm(name string, plan *ccl.Plan, lanes []lane, queues topology.IPCQ, reserved memory.Bytes, queuesOnly bool) (*ccl.Algorithm, error) {

@@ -69,8 +69,8 @@ func (w *Work) checkWaited(op string) {
 const pollTime = 100 * simtime.Nanosecond
 
 // IsCompleted reports whether the collective has ended. If it has not, the call takes 100
-// ns of simulated time, so that a loop that calls IsCompleted until it returns true can
-// end.
+// ns of simulated time. Without this time, a loop that repeats IsCompleted until the result
+// is true would never end.
 func (w *Work) IsCompleted() bool {
 	w.checkExists("IsCompleted")
 	h := w.handle
