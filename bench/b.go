@@ -50,8 +50,8 @@ func (r *report) Row(row any) {
 }
 
 // Metrics sets the metrics of the result. It panics with a *torch.Error if the type of
-// metrics is not that of [Bench.Metrics], if a number in them is not finite, or if it is
-// called twice.
+// metrics is not that of [Bench.Metrics], if a number in metrics is not finite, or if
+// Metrics is called twice.
 func (r *report) Metrics(metrics any) {
 	if len(r.result.Metrics) > 0 {
 		panic(misuse("Metrics", "called twice: report all metrics at once"))
@@ -83,8 +83,9 @@ func (r *report) Notef(format string, args ...any) {
 // Artifact adds the name of a file to the list of written files in the result.
 func (r *report) Artifact(file string) { r.result.Artifacts = append(r.result.Artifacts, file) }
 
-// AddCheck adds to the result a check that the bench itself has made. It follows the checks
-// that the machine has made so far. A run with a failed check fails.
+// AddCheck adds to the result a check that the bench itself has made. In the result, the
+// check comes after the checks that the machine has made so far. A run with a failed check
+// fails.
 func (b *B) AddCheck(check torch.Check) {
 	b.collect() // checks of the machine come first
 	b.report.AddCheck(check)

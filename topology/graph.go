@@ -147,7 +147,8 @@ func (g *Graph) between(from, to NodeID) (first LinkID, n int) {
 // Host returns the host computer of the SIPs.
 func (g *Graph) Host() NodeID { return 0 }
 
-// centralSwitch returns the central switch, which exists in topology: switch only.
+// centralSwitch returns the central switch, which exists only in a fabric with the shape
+// switch.
 func (g *Graph) centralSwitch() NodeID { return 1 }
 
 // PCIe returns the PCIe endpoint of a SIP.

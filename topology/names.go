@@ -82,9 +82,9 @@ func (g *Graph) candidates(name string) (first, end NodeID) {
 	return g.inSIP(sip, g.cubes[cube].first), g.inSIP(sip, last)
 }
 
-// nearestName returns the name of the component that is most similar to name, which does
-// not exist, or "" if no component has a similar name. It searches the SIP of the name, or
-// SIP 0 if the name has no valid SIP.
+// nearestName returns the name of a component that is most similar to the parameter name,
+// or "" if no component has a similar name. The parameter is not the name of a component.
+// nearestName searches the SIP of the name, or SIP 0 if the name has no valid SIP.
 func (g *Graph) nearestName(name string) string {
 	const enough = 1 << 13 // components, so that the search in a huge SIP is fast
 	part, _, _ := strings.Cut(name, ".")

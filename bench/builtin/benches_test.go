@@ -191,8 +191,9 @@ func TestPE2PE(t *testing.T) {
 	}
 }
 
-// TestMatmulComposite checks, for loaded and for streamed operands, the number of tile
-// products and that the busy time of each engine equals its formula.
+// TestMatmulComposite runs the product with loaded and with streamed operands. It checks
+// the number of tile products. It also checks that the busy time of each engine equals its
+// formula.
 func TestMatmulComposite(t *testing.T) {
 	rows := rowsOf(execute(t, "matmul_composite", bench.Options{}))
 	if len(rows) != 3 {

@@ -118,8 +118,8 @@ func sameText(systems [][]cclResult) string {
 	return strings.Join(sentences, " ")
 }
 
-// bufferText returns text that compares the latency with queue slots in each memory with
-// the latency with slots in the first memory.
+// bufferText returns text about the memory of the queue slots. The text compares the
+// latency for each memory with the latency for the first memory.
 func bufferText(kinds [][]cclResult) string {
 	var sentences []string
 	for _, s := range kinds[1:] {

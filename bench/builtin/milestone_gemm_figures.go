@@ -74,8 +74,8 @@ func (s *gemmSweep) drawRoofline() draw.Figure {
 	return f
 }
 
-// drawTimes draws the simulated time and the lower bound of products over m, a line for
-// each variant. The curve of the grid gives the other sizes.
+// drawTimes draws the simulated time and the lower bound of products over m, with a line
+// for each variant. The function s.curve returns the sizes of the product for each m.
 func (s *gemmSweep) drawTimes() draw.Figure {
 	f := draw.Lines{
 		Title:    fmt.Sprintf("Time of matrix products on %s", s.title),

@@ -37,7 +37,7 @@ type activations struct {
 	x              []float32
 }
 
-// base returns the activations of a model that embeds them.
+// base returns the activations that a model embeds.
 func (a *activations) base() *activations { return a }
 
 // reportEnd adds no rows. A model that has rows to add at the end has its own reportEnd.

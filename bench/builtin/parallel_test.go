@@ -184,8 +184,8 @@ func TestParallelParams(t *testing.T) {
 	}
 }
 
-// TestTooManyValues checks that a run whose values would take hours is an error that
-// suggests a run without values.
+// TestTooManyValues checks the error for a run that would take hours to compute values. The
+// error must suggest a run without values.
 func TestTooManyValues(t *testing.T) {
 	b, _ := bench.Find("transformer_block")
 	_, err := b.Execute(t.Context(), bench.Options{Params: map[string]string{"shape": "llama-70b", "tokens": "512"}})

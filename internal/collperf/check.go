@@ -84,7 +84,7 @@ type reference struct {
 }
 
 // span returns the range of stored elements that corresponds to the n elements from index
-// `at` on. The range has fewer than n elements if the stored elements end before; the next
+// `at` on. The range has fewer than n elements if the stored elements end earlier. The next
 // elements are then at the start of the stored elements.
 func (r *reference) span(d tl.DType, at, n int) (from, to int) {
 	period := len(r.values) // elements before they repeat

@@ -58,9 +58,9 @@ func (p *problem) cost(algorithm string) float64 {
 	return n*perRank + moved/message
 }
 
-// memory estimates how many bytes of memory of this computer a row takes: for the PEs of
-// the ranks, for routes and costs between all pairs of ranks, and for the values of ranks
-// in the memory of the machine, in the op log and in this package.
+// memory estimates how many bytes of memory of this computer a row takes. It counts the PEs
+// of the ranks, the routes and costs between all pairs of ranks, and the values of the
+// ranks. The values are in the memory of the machine, in the op log and in this package.
 func (o *Options) memory(p *problem) int64 {
 	const (
 		perPE     = 32 << 10

@@ -9,8 +9,8 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// TestTiles checks that every algorithm computes right values in a TCM that holds only the
-// number of tiles that the algorithm declares to need.
+// TestTiles checks that every algorithm computes right values in a small TCM. The TCM holds
+// only as many tiles as the algorithm says that it needs.
 func TestTiles(t *testing.T) {
 	reductions := []ccl.Reduction{ccl.Sum, ccl.Avg, ccl.PremulSum}
 	for _, sets := range [][]string{

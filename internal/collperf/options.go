@@ -235,8 +235,8 @@ func (o *Options) configuration() *ccl.Config {
 	return o.CCL
 }
 
-// settings returns the default settings of CCL with the given algorithm and with the memory
-// of queue slots in Buffer. An empty algorithm or Buffer keeps the value of CCL.
+// settings returns the default settings of CCL with the given algorithm, and with Buffer as
+// the memory of queue slots. An empty algorithm or Buffer keeps the value of CCL.
 func (o *Options) settings(algorithm string) (ccl.Settings, error) {
 	s, err := o.configuration().Named("")
 	s.Algorithm = cmp.Or(algorithm, s.Algorithm)

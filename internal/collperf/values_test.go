@@ -16,8 +16,8 @@ import (
 )
 
 // TestMain draws the same random cases in every run, so that only a change of the code
-// makes a test fail. The flags -rapid.seed and -rapid.checks select other cases. TestMain
-// is also main of ranks that are processes.
+// makes a test fail. The flags -rapid.seed and -rapid.checks select other cases. If ranks
+// are processes, TestMain is also their main function.
 func TestMain(m *testing.M) {
 	launch.Child()
 	rapidtest.Seed()

@@ -41,8 +41,8 @@ var measurements = map[string]struct {
 	"torus6_buffer_kind":     {runTorus6, "their numbers are from another machine, and its times grow as if tensors moved whole from hop to hop; ours move in chunks that overlap"},
 }
 
-// Measure measures on simulated machines what is most similar to the named reference. It
-// returns the published numbers together with ours.
+// Measure runs, on simulated machines, the measurements that are most similar to the named
+// reference. It returns the published numbers together with ours.
 func Measure(ctx context.Context, name string) (m *Measured, err error) {
 	r, err := GetReference(name)
 	if err != nil {

@@ -12,8 +12,9 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// TestReferences checks every reference. Its file must have a title, a source, the meaning
-// of its columns and what is not known. There must be a measurement to compare with it.
+// TestReferences checks every reference. Its file must have a title and a source, and must
+// say what the columns mean and what is not known. There must be a measurement to compare
+// with it.
 func TestReferences(t *testing.T) {
 	want := []string{"allreduce_lower_bounds", "fsim", "tenstorrent_blackhole", "torus6_buffer_kind"}
 	if diff := cmp.Diff(want, References()); diff != "" {

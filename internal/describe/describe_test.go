@@ -143,8 +143,8 @@ func TestDecimal(t *testing.T) {
 	}
 }
 
-// TestTreeOfOverrides checks that the tree of a machine lists the overrides, and marks
-// groups of siblings of which an override changes one.
+// TestTreeOfOverrides checks that the tree of a machine lists the overrides, and marks a
+// group of siblings if an override changes one of the siblings.
 func TestTreeOfOverrides(t *testing.T) {
 	got := Describe(compile(t, "overrides=[{link: sip0.io.switch<->sip1.io.switch, bandwidth: unlimited, latency: 0 ns}, "+
 		"{link: sip0.cube0.r0c0->sip0.cube0.r0c1, absent: true}]")).Tree(DepthSIP)

@@ -138,7 +138,7 @@ func WriteLinks(ctx context.Context, w io.Writer, g *topology.Graph) error {
 //	"links": [
 //	  {"name": "host->sip0.io.pcie", "bandwidth_gbs": 63, "latency_ns": 150, "overhead_ns": 5},
 //
-// The overhead is that of the node that the link enters.
+// overhead_ns is the overhead of the node at the end of the link.
 func WriteMachine(ctx context.Context, w io.Writer, m Machine, g *topology.Graph) error {
 	var head bytes.Buffer
 	if err := table.WriteJSON(&head, m); err != nil {

@@ -156,8 +156,8 @@ func straightPath(a, b rect) []point {
 
 // wrapPath returns the path of a wrap-around link from the first box of a row to the last.
 // The path leaves the first box on the left, runs between this row and the next, and enters
-// the last box from the right. Its distance from the boxes is smaller at their sides than
-// below them. Therefore the wrap-around links of rows and of columns do not coincide where
+// the last box from the right. The path is nearer to the sides of the boxes than to their
+// lower edges. Therefore the wrap-around links of rows and of columns do not coincide where
 // they cross.
 func wrapPath(first, last, in rect, cols, rows int) []point {
 	cw, ch := pitch(in, cols, rows)

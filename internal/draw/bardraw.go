@@ -65,8 +65,8 @@ func (d barDrawer) drawBars(bars []bar) {
 	}
 }
 
-// textOnPaper writes centred text on a patch in the colour of the paper, which hides the
-// background.
+// textOnPaper writes centred text on a patch that hides the background. The patch has the
+// colour of the paper.
 func (c *canvas) textOnPaper(s style, at point, text string) {
 	w, h := s.width(text)+2, s.size
 	if s.turn == upwards {
@@ -77,8 +77,8 @@ func (c *canvas) textOnPaper(s style, at point, text string) {
 }
 
 // drawValueUpright writes the value of a bar from the bottom up. The value is above the
-// bar, or inside at its top if there is no space above. On a hatched bar it has a patch of
-// paper behind it.
+// bar, or inside the bar at its top if there is no space above. On a hatched bar, the value
+// is on a patch in the colour of the paper.
 func (d barDrawer) drawValueUpright(b bar) {
 	s, text, r := style{size: sizeTick, turn: upwards, anchor: atMiddle}, valueText(d.Y.Format, b.value), d.rect(b)
 	half := s.width(text)/2 + 4

@@ -168,7 +168,7 @@ func (c *canvas) text(s style, at point, text string) {
 	c.items = append(c.items, textLine{s, at, text})
 }
 
-// group calls draw. It adds the items that draw adds to the canvas as one group with the
+// group calls draw. Everything that draw adds to the canvas becomes one group with the
 // tooltip tip.
 func (c *canvas) group(tip string, draw func()) {
 	outer := c.items

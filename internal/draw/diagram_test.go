@@ -101,9 +101,9 @@ func TestLegible(t *testing.T) {
 	forEachView(t, func(t *testing.T, _ *topology.Graph, _ View, d *Diagram) { checkLegible(t, d) })
 }
 
-// checkLegible checks the layout of a diagram. Texts must not overlap other texts or leave
-// their blocks or the page, blocks must not overlap and must be in their frames, and wires
-// must not cross blocks or texts.
+// checkLegible checks the layout of a diagram. Texts must not overlap other texts. They
+// must stay inside their blocks and on the page. Blocks must not overlap other blocks and
+// must be in their frames. Wires must not cross blocks or texts.
 func checkLegible(t interface{ Errorf(string, ...any) }, d *Diagram) {
 	c := &canvas{}
 	d.draw(c)

@@ -113,8 +113,8 @@ func TestGanttBars(t *testing.T) {
 	}
 }
 
-// TestGanttNarrow checks the dashed lines that bars become when all bars are too narrow to
-// be drawn separately. A nanosecond is a tenth of a pixel.
+// TestGanttNarrow checks the dashed lines that are drawn if all bars are too narrow to be
+// drawn separately. A nanosecond is a tenth of a pixel.
 func TestGanttNarrow(t *testing.T) {
 	tests := []struct {
 		name string

@@ -23,7 +23,7 @@ const (
 )
 
 // WriteGantt writes a chart as text, at most columns wide. A character stands for a bin of
-// time and shows the activity that takes the largest part of it:
+// time and shows the activity that takes the largest part of the bin:
 //
 //	ring: makespan 12 µs
 //	control│BBBss·ss           │

@@ -66,8 +66,8 @@ func TestOneLine(t *testing.T) {
 	}
 }
 
-// TestScatter checks that no line is drawn through points whose x values go back and forth,
-// or with Scatter set.
+// TestScatter checks that no line is drawn if the x values of the points go back and forth,
+// or if Scatter is set.
 func TestScatter(t *testing.T) {
 	tests := []struct {
 		series Series

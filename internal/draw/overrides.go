@@ -59,8 +59,8 @@ func (v *overrideEffect) addText(o topology.Override, dirs uint8) {
 }
 
 // text returns the label of a wire between the two components: "absent", "one way", or the
-// new numbers. A number that applies to one direction is followed by the arrow of the
-// direction, which the function arrow returns.
+// new numbers. A number that applies to only one direction is followed by an arrow in this
+// direction. The function arrow returns the arrow.
 func (v *overrideEffect) text(arrow func(fromLower bool) string) string {
 	switch {
 	case v.state == absent:

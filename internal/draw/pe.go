@@ -115,9 +115,9 @@ func (p *builder) addDataPath(d *Diagram, unit map[topology.Kind]int, router, hb
 		path: []point{{r.centre().x, r.y}, {r.centre().x, c.centre().y}, {c.x, c.centre().y}}})
 }
 
-// addCommandWires adds the wires that carry the commands of the scheduler, which occupy no
-// link. A wire without a given path runs straight up or down, at the centre of the narrower
-// block.
+// addCommandWires adds the wires that carry the commands of the scheduler. The commands
+// occupy no link. A wire without a given path runs straight up or down, at the centre of
+// the narrower block.
 func (p *builder) addCommandWires(d *Diagram, unit map[topology.Kind]int) {
 	box := func(k topology.Kind) rect { return d.blocks[unit[k]].rect }
 	connect := func(from, to topology.Kind, path ...point) {

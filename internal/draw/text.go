@@ -76,7 +76,8 @@ func (s style) face() *face {
 }
 
 // glyph returns the glyph of a character. A character that the font lacks becomes a box one
-// em wide, because the fonts that a viewer may use instead are at most that wide.
+// em wide. That is wide enough for the other fonts in which a viewer may show the
+// character.
 func (f *face) glyph(r rune) *glyph {
 	if g := f.glyphs[r]; g != nil {
 		return g
@@ -132,8 +133,8 @@ func (f *face) layoutGlyphs(text string, do func(g *glyph, at float64)) float64 
 	return at
 }
 
-// width returns the width of a text in pixels. It measures the text as the canvas writes
-// it, with characters replaced that are not printable.
+// width returns the width of a text in pixels. It measures the text that the canvas writes,
+// in which other characters replace those that are not printable.
 func (s style) width(text string) float64 {
 	return s.size * s.face().layoutGlyphs(printable.Line(text), func(*glyph, float64) {})
 }

@@ -39,7 +39,7 @@ func (a Axis) ticks(lo, hi float64, values []float64, limit int) []tick {
 }
 
 // label sets the labels of major ticks. All labels have all digits if the default format
-// would round a number, or if a format writes two numbers in the same way.
+// would round a number, or if a format writes two different numbers as the same text.
 func (a Axis) label(ts []tick, binary bool) {
 	format, exact := a.Format, true
 	switch {

@@ -27,7 +27,7 @@ func BenchmarkPoints(b *testing.B) {
 	}
 }
 
-// BenchmarkResume measures the time per point that a resumed sweep reads from its file.
+// BenchmarkResume measures how long a resumed sweep takes to read a point from its file.
 func BenchmarkResume(b *testing.B) {
 	o, points := Options{File: filepath.Join(b.TempDir(), "r.jsonl")}, linePoints(b.N)
 	if _, err := Run(b.Context(), o, points, nameRow, nil); err != nil {

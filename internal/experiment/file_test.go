@@ -174,8 +174,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// TestBits flips each bit of a file in turn. It checks that reading the file then is an
-// error, or that only the last point is missing.
+// TestBits flips each bit of a file in turn. It checks that reading the file then either
+// returns an error or returns all points except the last.
 func TestBits(t *testing.T) {
 	good := []byte(wholeFile(t, numbers, Shard{2, 3}))
 	want, err := parse("r.jsonl", bytes.NewReader(good))

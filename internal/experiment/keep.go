@@ -110,8 +110,8 @@ func (s *state[R]) loadRecords(c *contents) error {
 	return nil
 }
 
-// noteOrder updates s.last for a record that was appended to the file: index is the index
-// of its point. From the first record that is out of order on, s.last is len(s.points).
+// noteOrder updates s.last after a record was appended to the file. index is the index of
+// the point of the record. Once a record is out of order, s.last is len(s.points).
 func (s *state[R]) noteOrder(index int) {
 	if index < s.last {
 		index = len(s.points) // out of order from now on

@@ -64,7 +64,7 @@ func TestPoint(t *testing.T) {
 	p.Get("c")
 }
 
-// TestShard checks that ParseShard parses shards, and its errors.
+// TestShard checks the shards and the errors that ParseShard returns.
 func TestShard(t *testing.T) {
 	for text, want := range map[string]Shard{"": {}, "1/1": {1, 1}, "2/4": {2, 4}, "4/4": {4, 4}} {
 		got, err := ParseShard(text)

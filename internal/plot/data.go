@@ -220,8 +220,8 @@ func (d *data) splitColumn(y int) ([]Series, error) {
 func failed(cell any) bool { return cell != nil && cell != true && table.Text(cell) != "0" }
 
 // boundData returns the data that a bound is drawn from. It leaves out the columns of --by
-// that do not change the bound, for example the algorithm if the bound depends only on the
-// machine, and keeps one row for each point.
+// that do not change the bound: for example, the column of algorithms if the bound depends
+// only on the machine. It keeps one row for each point.
 func (d *data) boundData(y int) *data {
 	b := *d
 	for _, c := range d.by {

@@ -254,8 +254,8 @@ func TestNumberRange(t *testing.T) {
 	}
 }
 
-// TestNearNumbers checks that values of --by that differ only in digits that are not shown
-// make separate series.
+// TestNearNumbers checks that two values of --by make separate series even if all digits
+// that are shown are equal.
 func TestNearNumbers(t *testing.T) {
 	f, err := Draw(read(t, "#unit,B,,\nbytes_per_pe,n,t\n1000000,1,5\n1000001,2,6\n1000000,4,9\n"), Request{X: "n", Y: []string{"t"}, By: []string{"bytes_per_pe"}})
 	if err != nil {

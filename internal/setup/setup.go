@@ -81,7 +81,7 @@ var (
 )
 
 // Keys returns the paths of all values of the configuration, each followed by =, as for
-// --set. The paths of entries, whose names a file may choose, are those of the embedded
+// --set. A file may choose the names of entries. Keys uses the entries of the embedded
 // ccl.yaml.
 func (k *Kind) Keys() []string {
 	var paths []string

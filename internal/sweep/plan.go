@@ -238,8 +238,8 @@ func (p *Plan) checkPoints(ctx context.Context) error {
 }
 
 // identity returns a text that contains everything on which rows depend, except the
-// settings of their point and the version of the program. This is how the bench is run, and
-// the configurations and parameters of all points.
+// settings of their point and the version of the program. The text has the name and the
+// options of the bench, and the hash of the configurations and parameters of all points.
 func (p *Plan) identity() string {
 	var text []byte
 	for _, point := range p.points {

@@ -130,9 +130,9 @@ func linkKinds(all []Link) (list []LinkKind) {
 	return list
 }
 
-// topLinks returns at most `top` links, which are those with the largest values. value
-// returns the value of a link. topLinks omits links with value 0 and sorts links with equal
-// values by name.
+// topLinks returns the links with the largest values, at most `top` links. The function
+// value returns the value of a link. topLinks omits links with value 0 and sorts links with
+// equal values by name.
 func topLinks(all []Link, top int, value func(*Link) simtime.Time) []Link {
 	all = slices.DeleteFunc(slices.Clone(all), func(l Link) bool { return value(&l) == 0 })
 	slices.SortFunc(all, func(a, b Link) int {

@@ -87,7 +87,8 @@ func (t *Trace) Profile(by By, launch int64) (*Profile, error) {
 	return r, nil
 }
 
-// inLaunch reports whether slice s is of a PE that runs launch l at that time.
+// inLaunch reports whether slice s belongs to a PE that runs launch l at the time of the
+// slice.
 func (t *Trace) inLaunch(s *slice, l *Launch) bool {
 	at := t.launchAt(s)
 	return at != nil && *at == l.Number

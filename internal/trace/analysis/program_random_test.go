@@ -204,8 +204,8 @@ func (p *program) run(t *rapid.T, g *topology.Graph, file string) torch.Time {
 }
 
 // TestPathOfAnyProgram runs random host programs. It checks that the critical path is
-// exactly as long as the makespan, that no segment of the path is latency at the host or
-// the idle time of a worker, and that recording changes no time.
+// exactly as long as the makespan. No segment of the path may be a latency of the host or
+// the wait of an idle worker. Recording the trace must not change any time.
 func TestPathOfAnyProgram(t *testing.T) {
 	spec, err := topology.Load(t.Context(), "ring6", "system.sips.count=3", "sip.cube_mesh.w=1", "sip.cube_mesh.h=1", "cube.pe_layout.pe_per_corner=1")
 	if err != nil {

@@ -92,7 +92,8 @@ type slice struct {
 // Launches returns the launches of the trace, sorted by number.
 func (t *Trace) Launches() []Launch { return t.launches }
 
-// launch returns the index in launches of the launch with a number, or -1.
+// launch returns the index, in t.launches, of the launch with the given number. It returns
+// -1 if there is none.
 func (t *Trace) launch(number int64) int {
 	i, ok := slices.BinarySearchFunc(t.launches, number, func(l Launch, n int64) int { return cmp.Compare(l.Number, n) })
 	if !ok {
