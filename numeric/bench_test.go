@@ -47,7 +47,8 @@ func scalarAddF16(dst, x, y []byte) {
 	}
 }
 
-// BenchmarkF16AddRatio measures how much faster Apply adds f16 than scalarAddF16.
+// BenchmarkF16AddRatio measures how much faster Apply adds f16 elements than scalarAddF16
+// does.
 func BenchmarkF16AddRatio(b *testing.B) {
 	const n = 64 << 10
 	x, y, dst := random(1, F16, n), random(2, F16, n), make([]byte, 2*n)

@@ -29,8 +29,8 @@ func TestCast(t *testing.T) {
 	})
 }
 
-// boundaries returns elements of the dtype `from` near the values at which a conversion to
-// the dtype `to` changes. There it saturates, wraps or rounds.
+// boundaries returns elements of the dtype `from` that are near values at which a
+// conversion to the dtype `to` may begin to saturate, wrap or round.
 func boundaries(from, to DType) []uint64 {
 	var all []uint64
 	for _, exponent := range []int{7, 8, 11, 15, 16, 24, 31, 32, 53, 63, 64} {

@@ -44,9 +44,10 @@ func bigExp(x *big.Float) *big.Float {
 	return sum
 }
 
-// bigLog returns the natural logarithm of x. It improves an approximation y that is exact
-// to 2^-50 to y + 2(x-e^y)/(x+e^y), which is exact to 2^-150. It splits off the exponent of
-// x, because math.Log is inaccurate for subnormals on some machines.
+// bigLog returns the natural logarithm of x. It starts with an approximation y, which is
+// exact to 2^-50. The result is y + 2(x-e^y)/(x+e^y), which is exact to 2^-150. bigLog
+// splits off the exponent of x, because math.Log is inaccurate for subnormals on some
+// machines.
 func bigLog(x float64) *big.Float {
 	f, exponent := math.Frexp(x)
 	y := wide(math.Log(f) + float64(exponent)*math.Ln2)

@@ -196,12 +196,12 @@ func (l *Log) Add(op Op) ID {
 	return op.ID
 }
 
-// Op returns the operation with an ID. The caller may change the operation until it has
-// ended.
+// Op returns the operation with the given ID. The caller may change the returned record
+// until the operation has ended.
 func (l *Log) Op(id ID) *Op { return &l.Ops[id-1] }
 
-// Effect records that the operation with an ID reads or writes memory at this point in the
-// order of effects.
+// Effect records that the operation with the given ID reads or writes memory at this point
+// in the order of effects.
 func (l *Log) Effect(id ID, p Phase) { l.Effects = append(l.Effects, Effect{id, p}) }
 
 // Reset removes all operations and launches. Numbering starts again.
@@ -215,8 +215,8 @@ func (l *Log) NamePE(pe int, name string) {
 	l.PEs[pe] = name
 }
 
-// Line returns the index in Lines of a text, which is a source line or the name of a task.
-// It adds the text to Lines if necessary.
+// Line returns the index of a text in Lines. The text is a source line or the name of a
+// task. Line adds it to Lines if necessary.
 func (l *Log) Line(at string) int32 {
 	if l.lines == nil {
 		l.lines = make(map[string]int32)

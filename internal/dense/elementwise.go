@@ -124,7 +124,8 @@ func (r rounding) perSquare() float64 { return r.unit * r.unit / 3 }
 // a reference.
 var accumulator = roundingTo(numeric.F32)
 
-// narrows reports whether storing a sum, which is accumulated in f32, as dtype d rounds it.
+// narrows reports whether a sum, which is accumulated in f32, is rounded when it is stored
+// as dtype d.
 func narrows(d numeric.DType) bool { return d != numeric.F32 }
 
 // sum adds the values in the given order and returns the total. variance is the variance of

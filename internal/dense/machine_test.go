@@ -72,9 +72,9 @@ func (t tile) dot(b tile) tile {
 	return out
 }
 
-// matmul returns the product of t and b as the ranks of tensor parallelism compute it, each
-// a part of the sum over k. The parts of the ranks in `skip` are left out, to simulate a
-// mistake.
+// matmul returns the product of t and b as the ranks of tensor parallelism compute it: each
+// rank computes a part of the sum over k. The parts of the ranks in `skip` are left out, to
+// simulate a mistake.
 func (t tile) matmul(b tile, parts int, d numeric.DType, skip ...int) tile {
 	skipped := make(map[int]bool)
 	for _, s := range skip {

@@ -11,7 +11,7 @@ import (
 // 256×64 in 8 parts, adds a bias, and makes one mistake. Almost every element that the
 // mistake changes must be beyond its tolerance. In bf16, four of five must be, because a
 // term is not much larger than the roundings of 8 parts. If the part of one rank is
-// skipped, some of its elements are so small that no check can find them.
+// skipped, some elements of this part are so small that no check can find them.
 func TestPower(t *testing.T) {
 	type operands struct{ x, w, bias tile }
 	layer := func(o operands, d numeric.DType, skip ...int) tile {

@@ -138,8 +138,8 @@ func TestMatMulOfAnyShape(t *testing.T) {
 	})
 }
 
-// TestMisuse checks that operands whose shapes do not fit make the operation panic with a
-// message that names them.
+// TestMisuse checks that operands whose shapes do not fit, and other invalid arguments,
+// make the operation panic with a message that names them.
 func TestMisuse(t *testing.T) {
 	a, b, row := zeros(2, 3), zeros(4, 5), zeros(1, 4)
 	for want, call := range map[string]func(){

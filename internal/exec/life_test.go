@@ -40,7 +40,7 @@ func wantGone(t *testing.T, e *Executor, id oplog.ID) {
 }
 
 // TestForget checks that a forgotten value exists as long as operations that were logged
-// before need it, and is released after that.
+// before the call of Forget need it, and is released after that.
 func TestForget(t *testing.T) {
 	b := &builder{}
 	x := b.tile(f32, shape(2), 1, 2)

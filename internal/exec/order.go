@@ -32,7 +32,7 @@ func (c *clock) learn(e epoch) {
 	(*c)[e.component] = max((*c)[e.component], e.number)
 }
 
-// join adds everything that the vector clock d knows to c.
+// join adds to c everything that the vector clock d knows.
 func (c *clock) join(d clock) {
 	for i, n := range d {
 		if n > 0 {
@@ -261,9 +261,9 @@ func (o *order) finishAll(t *thread) {
 	}
 }
 
-// orderAfter records that an access comes after access b, which overlaps it and belongs to
-// another operation of the same PE. The hardware keeps this order. The access belongs to
-// operation k, or to the PE itself if k is nil.
+// orderAfter records that a later access comes after access b, because the hardware keeps
+// their order. The two accesses overlap and belong to different operations of the same PE.
+// The later access belongs to operation k, or to the PE itself if k is nil.
 func orderAfter(t *thread, k *asyncOp, b *access) {
 	view := viewOf(t, k)
 	if k != nil { // earlier accesses of k keep the view they had
@@ -276,8 +276,8 @@ func orderAfter(t *thread, k *asyncOp, b *access) {
 }
 
 // assignEpochs assigns n consecutive epochs to operation k, one for each of its accesses.
-// The epochs belong to a component of the PE that no other operation uses at the time, or
-// to a new component.
+// The epochs belong to an unused component of the PE or, if there is none, to a new
+// component.
 func (o *order) assignEpochs(t *thread, k *asyncOp, n uint32) {
 	if len(t.freeEpochs) == 0 {
 		e := o.newComponent()

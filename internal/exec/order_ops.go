@@ -75,8 +75,8 @@ func (o *order) resume(t *thread) {
 	t.blocked = t.blocked[:0]
 }
 
-// wait records that a PE waits for operation id. Everything that the PE does later comes
-// after id, if id is in flight and what it waits for has been issued.
+// wait records that a PE waits for operation id. If id is in flight and everything that id
+// waits for has been issued, everything that the PE does later comes after id.
 func (o *order) wait(t *thread, id oplog.ID) {
 	for _, k := range t.inFlight {
 		if k.id == id && k.resolved(o.now-1) {

@@ -64,8 +64,8 @@ func overlap(a, b *region, lo, hi int64) (int64, bool) {
 const pageBytes = 16 << 10
 
 // pages calls f for each page that the region touches. [lo, hi) is the range of bytes in
-// the page that it may touch. f is called twice for a page that contains the end of one row
-// and the start of the next.
+// the page that the region may touch. If a page contains the end of one row and the start
+// of the next, pages calls f twice for it.
 func (r *region) pages(f func(page, lo, hi int64)) {
 	if r.stride <= pageBytes {
 		pagesOf(r.addr, r.end(), f)

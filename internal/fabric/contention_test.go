@@ -11,8 +11,8 @@ import (
 )
 
 // TestEqualFlowsShareALink checks that k equal flows over one shared link take k times the
-// serialization time of one flow. It holds for a shared link at the start of the paths and
-// for one later on the paths.
+// serialization time of one flow. The shared link is at the start of the paths, or later on
+// the paths.
 func TestEqualFlowsShareALink(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		k := rapid.IntRange(1, 9).Draw(t, "flows")
@@ -297,8 +297,8 @@ func TestCommIsNotHeldUpBySmallerLoads(t *testing.T) {
 	})
 }
 
-// TestContentionRegressions runs traffic that once made the fabric panic, end a message
-// twice or never end it. It checks that each message ends once.
+// TestContentionRegressions runs traffic for which the fabric once panicked, ended a
+// message twice, or never ended a message. It checks that each message ends once.
 func TestContentionRegressions(t *testing.T) {
 	gbps := func(n int64) topology.BytesPerSec { return topology.BytesPerSec(n) * topology.GBps }
 	for name, c := range map[string]struct {
@@ -335,9 +335,9 @@ func TestContentionRegressions(t *testing.T) {
 }
 
 // TestSourcesTakeTurns runs two messages that start at the same link and a third message
-// that arrives there over another link. It checks that the shorter of the two ends at
-// nearly the same time in both models. Sources delay their trains in favour of the third
-// message, but not in favour of each other.
+// that arrives there over another link. It checks that the shorter of the first two
+// messages ends at nearly the same time in both models. Sources delay their trains in
+// favour of the third message, but not in favour of each other.
 func TestSourcesTakeTurns(t *testing.T) {
 	net := hops{{64 * topology.GBps, 0}, {64 * topology.GBps, 0}}
 	flows := []flow{

@@ -277,8 +277,8 @@ func (m *flits) serveBurst(s *flitServer, i int32) {
 	m.eng.At(s.free, m.target, evBurst, uint64(i))
 }
 
-// endBurst ends the burst fl. After a burst of a read, flits of the message that are now
-// complete continue. After the last burst of a write, the message ends.
+// endBurst ends the burst fl. After a burst of a read, the flits that are now complete
+// continue to the first link. After the last burst of a write, the message ends.
 func (m *flits) endBurst(fl flit) {
 	if fl.stage > 0 {
 		w := &m.writes[fl.msg]
@@ -293,8 +293,8 @@ func (m *flits) endBurst(fl flit) {
 	m.forwardFlits(fl.msg)
 }
 
-// forwardFlits sends the flits of message i that have been read completely to the first
-// link, in order.
+// forwardFlits sends to the first link, in order, the flits of message i that have been
+// read completely.
 func (m *flits) forwardFlits(i int32) {
 	msg, b := &m.messages[i], &m.reads[i]
 	for b.first < len(b.bursts) && b.done[b.first] {

@@ -73,9 +73,9 @@ func (m *trains) flitsToServe(s *server, t *train) int64 {
 	return min(k, t.flits)
 }
 
-// interrupt splits the train in service at s if the waiting train i must not wait until all
-// of that train is served. This is so if train i has a higher class, or if it arrived
-// before the last flits of the train in service.
+// interrupt splits the train in service at s if the waiting train i must be served before
+// the last flits of that train. This is so if train i has a higher class, or if it arrived
+// before these flits.
 func (m *trains) interrupt(s *server, i int32) {
 	t, cur := &m.all[i], &s.serving
 	now := m.eng.Now()
@@ -272,13 +272,13 @@ func (m *trains) arriveAt(head Time, i int32, at stage) {
 }
 
 // finishAt schedules the end of message i. Incrementing endSeq of the message's source
-// cancels it.
+// cancels the scheduled end.
 func (m *trains) finishAt(i int32, at Time) {
 	m.eng.At(at, m.target, evFinish, uint64(m.sources[i].endSeq)<<32|uint64(uint32(i)))
 }
 
 // refillAt schedules the time at which the source of message i offers its next train.
-// Incrementing refillSeq of the source cancels it.
+// Incrementing refillSeq of the source cancels the scheduled offer.
 func (m *trains) refillAt(i int32, at Time) {
 	m.eng.At(at, m.target, evRefill, uint64(m.sources[i].refillSeq)<<32|uint64(uint32(i)))
 }

@@ -71,9 +71,9 @@ type serializeTime struct {
 	takes     Time
 }
 
-// fedLink returns the link `next` if all of its traffic arrives over the given link, else
-// `none`. Each link feeds at most one other link in this way, because all its traffic
-// continues there.
+// fedLink returns the link `next` if all traffic of `next` arrives over the given link,
+// else `none`. All traffic of a link that feeds another link continues on that other link,
+// so each link feeds at most one link.
 func (m *trains) fedLink(link, next stage) stage {
 	if f, ok := m.net.(Feeder); ok && f.FedBy(next) == link {
 		return next

@@ -32,7 +32,7 @@ func (r *Ring) mark(n uint64) *slotMarks {
 	return &r.marks.slots[n%uint64(r.Slots)]
 }
 
-// CreditBy returns the activity that returned the credit that the sender took last, or 0
+// CreditBy returns the activity that gave back the latest credit taken by the sender, or 0
 // without a trace.
 func (r *Ring) CreditBy() sim.Mark {
 	if r.marks == nil {
@@ -64,8 +64,8 @@ func (r *Ring) CreditsReady(n memory.Bytes) (at simtime.Time, ok bool) {
 	return at, true
 }
 
-// CreditsReadyBy returns the activity that returned the last of the credits that a message
-// of n bytes needs, or 0 without a trace.
+// CreditsReadyBy returns the activity that gave back the last credit needed for a message
+// of n bytes, or 0 without a trace.
 func (r *Ring) CreditsReadyBy(n memory.Bytes) (by sim.Mark) {
 	at := simtime.Time(-1)
 	for i := r.used; i < r.readsNeeded(n) && r.marks != nil; i++ {

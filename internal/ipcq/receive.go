@@ -184,8 +184,8 @@ func (r *Ring) startCopy(rc *Receive, f *fragment, slot uint64) {
 	}
 }
 
-// finishCopy records that all copies of rc that have started end by the time `at`. It calls
-// Done if these copies cover the whole message.
+// finishCopy records that every copy that was started for rc ends by the time `at`. It
+// calls Done if these copies cover the whole message.
 func (rc *Receive) finishCopy(at simtime.Time) {
 	rc.End = max(rc.End, at)
 	if rc.taken == rc.Bytes {

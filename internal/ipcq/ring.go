@@ -15,8 +15,8 @@ import (
 type Queues struct {
 	eng    *sim.Engine
 	target sim.Target
-	// OnVisible is called with the Send of each message in the op log when the whole
-	// message is visible.
+	// OnVisible is called when a whole message is visible. Its argument is the Send of the
+	// message in the op log.
 	OnVisible func(oplog.ID)
 
 	rings sim.Pool[*Ring]

@@ -29,8 +29,8 @@ import (
 //	queue from=a to=b slots=2 slot=64 memory=sram poll=5
 //
 // builds a queue. The slots are in the receiver's TCM unless memory names another memory. A
-// sender without credit looks for one every poll ns; without poll it sleeps until one
-// returns.
+// sender that has no credit looks for a credit every poll ns; without poll it sleeps until
+// a credit returns.
 //
 //	run
 //	a: send b 64; sleep 10; room b 128

@@ -112,8 +112,9 @@ func BenchmarkQueueMessages(b *testing.B) {
 }
 
 // BenchmarkSelect measures four programs: a Select whose first case is ready; a Select
-// whose second case is ready, which waits until the other PEs have caught up with the CPU;
-// a message between two PEs; and such a message with a Select that waits for it.
+// whose second case is ready; a message between two PEs; and such a message with a Select
+// that waits for it. The second Select waits until the other PEs have caught up with the
+// CPU.
 func BenchmarkSelect(b *testing.B) {
 	recv, signal := tl.CanRecv(tl.West), tl.CanSignal(0, tl.NE, 0)
 	send := tl.CanSend(tl.East, tl.Shape{64}, tl.F16)

@@ -68,9 +68,9 @@ func (m *Machine) Peek(va memory.VA, n memory.Bytes) ([]byte, error) {
 	return all, nil
 }
 
-// HostPeek simulates the time of a copy of n bytes at virtual address va to the host, and
-// calls the event `done` at the end of that time. It adds nothing to the op log. The caller
-// gets the bytes from Peek.
+// HostPeek simulates how long it takes to copy n bytes from virtual address va to the host,
+// and calls the event `done` at the end of that time. It adds nothing to the op log. The
+// caller gets the bytes from Peek.
 func (m *Machine) HostPeek(va memory.VA, n memory.Bytes, done sim.Event) error {
 	pieces, err := m.translate(nil, va, 1, n, n)
 	if err != nil {

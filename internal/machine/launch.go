@@ -123,8 +123,8 @@ func sameSIP(a, b *PE) bool  { return a.SIP == b.SIP }
 func sameCube(a, b *PE) bool { return a.SIP == b.SIP && a.Cube == b.Cube }
 
 // groupEnd returns the index after the last target of the group that starts at index `at`.
-// A group consists of consecutive targets for which `same` returns true when it is called
-// with the first target of the group. An example is the targets in one cube.
+// A group consists of a first target and the following targets t for which same(first, t)
+// is true, for example the targets in one cube.
 func (lr *launcher) groupEnd(l *Launch, at int, same func(a, b *PE) bool) int {
 	first := lr.machine.PE(l.Targets[at])
 	for at++; at < len(l.Targets) && same(first, lr.machine.PE(l.Targets[at])); at++ {
@@ -223,7 +223,8 @@ func (l *Launch) ExecOf(id PEID) simtime.Time { return l.Exec(l.targetIndex(id))
 // target (crit_ns).
 func (l *Launch) Critical() simtime.Time { return slices.Max(l.end) - l.Start }
 
-// Spread returns how much later the last target was ready to start than the first target.
+// Spread returns the time between the instants at which the first and the last target
+// became ready to start.
 func (l *Launch) Spread() simtime.Time { return slices.Max(l.ready) - slices.Min(l.ready) }
 
 // Group is a set of workers of one launch that run a kernel together, with queues between

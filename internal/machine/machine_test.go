@@ -130,8 +130,8 @@ func (m *Machine) launchTime(t testing.TB, pe *PE) (total simtime.Time) {
 	return total
 }
 
-// TestLaunchOfOnePETakesThePath checks that a launch on one PE starts at the time that
-// launchTime computes, when its command has arrived at the PE.
+// TestLaunchOfOnePETakesThePath checks that a launch on one PE starts when its command has
+// arrived at the PE. launchTime computes this time.
 func TestLaunchOfOnePETakesThePath(t *testing.T) {
 	for name, fid := range fidelities {
 		for _, id := range []PEID{0, 7, 8, 100, 255} {
@@ -320,7 +320,8 @@ func TestRunsAreIdentical(t *testing.T) {
 }
 
 // TestMachinesRunInParallel checks that several machines run in parallel goroutines with
-// the same result. With the race detector it also finds data that they share.
+// the same result. With the race detector, the test also finds data that the machines
+// share.
 func TestMachinesRunInParallel(t *testing.T) {
 	const n = 4
 	got := make([]string, n)

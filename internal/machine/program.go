@@ -25,8 +25,9 @@ type Program struct {
 	Targets []PEID // the PE of each rank
 	Body    func(t *tl.PE)
 	Serve   func(w *Worker)
-	// Homes is the PE of the launch that holds the signals of each rank, by rank. nil means
-	// that each rank's own PE does. Ranks with the same home share their signals.
+	// Homes has, for each rank, the PE of the launch that holds the signals of the rank. If
+	// Homes is nil, each rank has its signals on its own PE. Ranks with the same home share
+	// their signals.
 	Homes []PEID
 	// Windows has, for each tensor argument, the part of each rank.
 	Windows [][]memory.Part
@@ -35,8 +36,8 @@ type Program struct {
 	// Queues overrides how the topology builds queues. Zero fields keep the value of the
 	// topology.
 	Queues topology.IPCQ
-	// Starting, unless nil, is called just before the program starts. It returns the numbers
-	// in the op log of the launches that are known to have ended.
+	// Starting, unless nil, is called just before the program starts. It returns the
+	// launches that are known to have ended, by their numbers in the op log.
 	Starting func(r *Run) (after []int32, err error)
 }
 
@@ -104,7 +105,7 @@ func (m *Machine) Send(p Program, done sim.Event) (*Run, error) {
 	return r, nil
 }
 
-// check returns an error if the program is invalid independently of the machine, such as a
+// check returns an error if the program is invalid on every machine. An example is a
 // program with neither Body nor Serve.
 func (p *Program) check() error {
 	if (p.Body == nil) == (p.Serve == nil) {

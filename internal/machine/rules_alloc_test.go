@@ -10,8 +10,8 @@ import (
 )
 
 // countAllocations calls the function `round` 3,500 times on each PE of the program. It
-// returns how many Go objects are allocated while rank 0 makes its last 1,000 calls. Memory
-// that is allocated only once has been allocated before.
+// returns how many Go objects are allocated while rank 0 makes its last 1,000 calls. The
+// earlier calls allocate everything that is allocated only once.
 func countAllocations(t *testing.T, p Program, r *rig, round func(t *tl.PE, i int)) uint64 {
 	t.Helper()
 	const warm, measured = 2500, 1000

@@ -7,10 +7,9 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// TestLogRecordsWhatReleasedAnOperation checks that the op log records for each operation
-// that waited what it waited for. This is an operand, the previous command, an earlier
-// access to the same memory, the send of a message, a notification, or a composite that the
-// kernel waited for.
+// TestLogRecordsWhatReleasedAnOperation checks that the op log records what an operation
+// waited for: an operand, the previous command, an earlier access to the same memory, the
+// send of a message, a notification, or a composite that the kernel waited for.
 func TestLogRecordsWhatReleasedAnOperation(t *testing.T) {
 	r := newRig(t, Options{Log: true})
 	ids := []PEID{0, 1}

@@ -280,8 +280,8 @@ func TestCompositeIsBetweenRooflineAndSumOfStages(t *testing.T) {
 }
 
 // TestCompositeEnginesAreBusyForTheirSteps checks that the busy time of every engine is the
-// sum of its steps, including epilogues. If an operand is pinned, the read channel of the
-// DMA engine has no reads per tile of that operand, but one load of the whole operand.
+// sum of its steps, including epilogues. The DMA engine reads a pinned operand once as a
+// whole, not tile by tile.
 func TestCompositeEnginesAreBusyForTheirSteps(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := anyProduct.Draw(t, "product").multiply(t)

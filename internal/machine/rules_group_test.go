@@ -12,8 +12,8 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// exchangeTiles sends two tiles east and receives two from the west. It receives the first
-// one with RecvAny. It is the kernel of the tests of groups.
+// exchangeTiles sends two tiles east and receives two tiles from the west, the first of
+// them with RecvAny. Tests of groups run it as their kernel.
 func exchangeTiles(t *tl.PE) {
 	big := tl.Shape{5, 1000} // three fragments
 	t.Send(tl.East, t.Zeros(tl.Shape{31}, tl.F16))

@@ -46,9 +46,9 @@ func everyOperation(r *rig) Program {
 	}
 }
 
-// TestLogTimesAreInOrder checks the times of every operation in the op log. It must be
-// issued before it starts and start before it ends. All three times must be within the run
-// of its kernel.
+// TestLogTimesAreInOrder checks the times of every operation in the op log. An operation
+// must be issued before it starts, and must start before it ends. All three times must be
+// within the run of the kernel.
 func TestLogTimesAreInOrder(t *testing.T) {
 	r := newRig(t, Options{Log: true})
 	run := r.run(everyOperation(r))

@@ -119,9 +119,9 @@ type fullQueue struct {
 }
 
 // run runs the sender and the receiver on a new machine r. began is the time at which
-// Select begins to wait, `at` the time at which it returns. credit is the expected time of
-// the return by the formula: when a credit for each fragment has arrived, or for all slots
-// if there are fewer slots than fragments.
+// Select begins to wait, and `at` is the time at which it returns. credit is the time at
+// which Select should return by the formula: when a credit for each fragment has arrived.
+// If there are fewer slots than fragments, a credit for each slot is enough.
 func (x fullQueue) run(t tester, sets ...string) (r *rig, began, at, credit simtime.Time) {
 	t.Helper()
 	r = newRig(t, Options{}, append(sets, set("pe.ipcq.n_slots", x.slots), "pe.ipcq.slot_size=256 B")...)
@@ -307,8 +307,8 @@ func TestSelectFindsEveryMessage(t *testing.T) {
 }
 
 // TestSelectInADeadlock checks that the report of a deadlock names every case of a Select.
-// The cycle of waits in the report continues with the peer of the first case whose peer
-// still waits.
+// A Select may wait for several peers. The cycle of waits in the report continues with the
+// first of these peers whose kernel has not ended.
 func TestSelectInADeadlock(t *testing.T) {
 	r := newRig(t, Options{})
 	ids := []PEID{0, 1, 2}

@@ -167,7 +167,7 @@ func TestWindowMisuseIsAnError(t *testing.T) {
 
 // TestAQueueOrdersMemory checks that a message becomes visible only when all earlier stores
 // of its sender are in memory and all earlier reads have begun. Later stores do not delay
-// it.
+// the message.
 func TestAQueueOrdersMemory(t *testing.T) {
 	r := newRig(t, Options{Log: true})
 	x, y := r.tensor(0, 65536), r.tensor(100, 65536)

@@ -98,12 +98,13 @@ func (m delivery) sendWith(t tester, fid fabric.Fidelity, sets ...string) (r *ri
 
 // TestQueueMessageTakesItsFormula checks the times of a message without contention. The
 // sender continues after one dispatch. The receiver sees the message when its last byte is
-// in the slot, and has it in TCM when it has been copied out of the slot:
+// in the slot. The message is in TCM when it has been copied out of the slot:
 //
 //	visible = sent + scheduler + set-up + path to the slot (+ 6 ns to HBM)
 //	in TCM  = visible + set-up + path out of the slot (+ 6 ns from HBM)
 //
-// A command that reads the message is dispatched at once and fetches it when it is in TCM.
+// A command that reads the message is dispatched at once. It fetches the message when the
+// message is in TCM.
 func TestQueueMessageTakesItsFormula(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := anyDelivery.Draw(t, "message")

@@ -151,8 +151,8 @@ func (r *rig) clock(t *tl.PE) (at simtime.Time) {
 }
 
 // tensor maps an f16 tensor of the given dimensions in the HBM slice of PE id. Its address
-// is aligned to 16 KiB, so that it starts at the first of a sequence of bursts with one
-// burst for each channel.
+// is aligned to 16 KiB, so that the tensor starts with a whole group of bursts, one for
+// each channel.
 func (r *rig) tensor(id PEID, dims ...int) tl.Ptr {
 	r.Helper()
 	return r.place(r.PE(id).Memory(topology.KindHBM), dims...)

@@ -155,8 +155,8 @@ func TestWakeEndsOnlyWait(t *testing.T) {
 
 // TestSignalsOfAHome runs ranks that have the same home, the PE that holds their signals.
 // It checks that these ranks use the same signals. A notification to any of these ranks
-// takes as long as one to the home PE. When it arrives, all of these ranks that wait for it
-// continue.
+// takes as long as a notification to the home PE. When the notification arrives, every rank
+// that waits for it continues.
 func TestSignalsOfAHome(t *testing.T) {
 	r := newPresetRig(t, Options{Log: true}, "default")
 	sender := r.ID(1, 0, 0)
@@ -266,7 +266,7 @@ func TestProgramErrors(t *testing.T) {
 }
 
 // TestDeadlockReportsOmitIdleWorkers checks that the report of a deadlock names idle
-// workers only if all processes are idle, which means that they wait for work.
+// workers only if all processes are idle. An idle worker waits for work.
 func TestDeadlockReportsOmitIdleWorkers(t *testing.T) {
 	for _, c := range []struct {
 		name string

@@ -76,11 +76,11 @@ func (w *Worker) recordIdle() {
 // displayName returns the name of the worker in reports, as kernel@PE.
 func (w *Worker) displayName() string { return w.name + "@" + w.pe.String() }
 
-// Begin adds an entry to the op log, if there is one, that says that a task begins, and
-// returns the number of the entry. `number` is the number of the task at its rank. `after`
-// lists the TaskEnds that precede the task, and `cause` is the TaskEnd that released it.
-// The log keeps the slice `after`, so the caller must not change it. Members of a task
-// group may use the same slice.
+// Begin records in the op log, if there is one, that a task begins, and returns the number
+// of the log entry. `number` is the number of the task at its rank. `after` lists the
+// TaskEnds that precede the task, and `cause` is the TaskEnd that released it. The log
+// keeps the slice `after`, so the caller must not change it. Members of a task group may
+// use the same slice.
 func (w *Worker) Begin(name string, number int, after []oplog.Operand, cause oplog.ID) oplog.ID {
 	log := w.run.machine.Log
 	if log == nil {
@@ -91,9 +91,8 @@ func (w *Worker) Begin(name string, number int, after []oplog.Operand, cause opl
 	return log.Add(op)
 }
 
-// End adds an entry to the op log that says that the task of the latest Begin has ended,
-// and returns the number of the entry. Everything that the kernels of the task started must
-// have ended.
+// End records in the op log that the task of the latest Begin has ended, and returns the
+// number of the log entry. Everything that the kernels of the task started must have ended.
 func (w *Worker) End(number int) oplog.ID {
 	if w.run.machine.Log == nil {
 		return 0

@@ -19,8 +19,8 @@ const Guard Bytes = 64 << 10
 //
 // Behind every tensor is an unmapped guard at least as long as the tensor, and no address
 // is used twice. So an access beyond the end, by a row or by a whole tensor, is an error
-// and does not reach another tensor; so is an access after Unmap. There are 2⁶³ addresses:
-// enough for four billion tensors of 1 GiB.
+// and does not reach another tensor. An access after Unmap is an error, too. There are 2⁶³
+// addresses: enough for four billion tensors of 1 GiB.
 type Space struct {
 	tensors []*tensor // sorted by base, which is also the order of mapping
 	next    VA        // base of the next tensor

@@ -84,8 +84,8 @@ func (s *Store) Zero(addr Addr, n Bytes) error {
 	return nil
 }
 
-// zeroIn sets those bytes of page i to zero whose addresses are in [addr, end). It removes
-// the page if these are all of its bytes, and does nothing if the page does not exist.
+// zeroIn sets the bytes of page i with addresses in [addr, end) to zero. It removes the
+// page if these are all of its bytes, and does nothing if the page does not exist.
 func (s *Store) zeroIn(i, addr, end Addr) {
 	start := i * pageSize
 	lo, hi := max(addr, start), min(end, start+pageSize)

@@ -110,8 +110,8 @@ func (m *Tiles) Footprint(plan Plan, args []int32) (bytes memory.Bytes, depth in
 }
 
 // PushComposite passes composite c with the given plan and depth to the scheduler. Before
-// the call, the caller must reserve TCM for the Footprint of the plan. It releases the TCM
-// when c.Ended is called.
+// the call, the caller must reserve TCM for the Footprint of the plan. The caller releases
+// the TCM when c.Ended is called.
 func (p *Pipeline) PushComposite(c *Composite, plan Plan, depth int) {
 	c.pipeline, c.plan, c.steps, c.depth = p, plan, plan.Steps(), depth
 	c.number = p.composites.Add(c)

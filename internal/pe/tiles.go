@@ -111,8 +111,9 @@ func (m *Tiles) MakeSpace(n memory.Bytes, keep ...int32) (at simtime.Time, ok bo
 	return at, true, nil
 }
 
-// FreedBy returns the activity whose end is the time that the latest call of MakeSpace
-// returned, if that time is not 0. FreedBy returns 0 without a trace.
+// FreedBy returns the activity that the latest call of MakeSpace waited for. This activity
+// ends at the time that MakeSpace returned. The result is meaningful only if that time is
+// not 0. Without a trace, FreedBy returns 0.
 func (m *Tiles) FreedBy() sim.Mark { return m.freedBy }
 
 // MadeBy returns the activity that made tile i ready, or 0 without a trace.
@@ -228,9 +229,8 @@ func (m *Tiles) unlink(i int32) {
 	m.slots[s.older].newer, m.slots[s.newer].older = s.newer, s.older
 }
 
-// addReader records that DMA request r reads tile i. It reports whether the time at which
-// the tile is ready is known. If it is not known, resolve forms the descriptor of the
-// request later.
+// addReader records that DMA request r reads tile i. It returns true if the ready time of
+// the tile is known. Otherwise resolve forms the descriptor of the request later.
 func (m *Tiles) addReader(i, r int32) bool {
 	s := &m.slots[i]
 	s.uses++

@@ -61,8 +61,9 @@ var anySpans = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Span {
 	return Span{simtime.Time(at.Draw(t, "start")), simtime.Time(at.Draw(t, "end"))}
 }), 0, 8)
 
-// drawSpans draws intervals and adds them both to Spans and to a set of instants, which it
-// returns. After each interval it checks that both contain the same time.
+// drawSpans draws intervals and adds each of them to a list of spans and to a set of
+// instants. After each interval it checks that the list and the set contain the same time.
+// It returns the list and the set.
 func drawSpans(t *rapid.T, name string) (s Spans, set instants) {
 	for _, span := range anySpans.Draw(t, name) {
 		s.Add(span.Start, span.End)

@@ -246,8 +246,8 @@ type PanicError struct {
 }
 
 // Error returns one line that names the source line in the user's code that panicked. If
-// the simulator itself panicked, and not with an error meant for the user, the stack
-// follows.
+// the simulator itself panicked, the stack follows, unless the value of the panic is an
+// error meant for the user.
 func (e *PanicError) Error() string {
 	who := e.Proc
 	if kernel, pe, ok := strings.Cut(who, "@"); ok {

@@ -11,7 +11,7 @@ import (
 	"github.com/kernbench/kernbench/simtime"
 )
 
-// leakCheck makes the test fail if goroutines that it started are left at its end.
+// leakCheck makes the test fail if goroutines that the test started are left when it ends.
 func leakCheck(t *testing.T) {
 	t.Helper()
 	before := runtime.NumGoroutine()

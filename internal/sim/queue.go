@@ -50,8 +50,8 @@ type pending struct {
 	next   int32 // the next event in the ring of its slot, or in the free list
 }
 
-// push adds an event at the time `at`. It must not be earlier than the last event that pop
-// returned.
+// push adds an event at the time `at`. This time must not be earlier than that of the last
+// event that pop returned.
 func (q *queue) push(at Time, target Target, kind Kind, arg uint64) {
 	i := q.free
 	if i != 0 {
