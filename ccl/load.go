@@ -34,7 +34,7 @@ func Load(ctx context.Context, name string, sets ...string) (*Config, error) {
 }
 
 // Parse reads a configuration from src. The text may extend the preset, but no files. Each
-// of sets changes one value, as in Load. Errors refer to src by name.
+// of sets changes one value, as in Load. Errors refer to the text as `name`.
 func Parse(name string, src []byte, sets ...string) (*Config, error) {
 	c, err := file.Parse(name, src, sets...)
 	if err == nil {

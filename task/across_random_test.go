@@ -247,8 +247,8 @@ func (p *ranksProgram) interpreter() *interpreter {
 }
 
 // recordAccess records that task id accesses n elements of a rank's part of an array, from
-// index `from` on. It appends to edges the tasks from which task id needs an explicit edge,
-// and returns the list.
+// index `from` on. If task id needs an explicit edge from an earlier task, recordAccess
+// appends the earlier task to the list `edges`. It returns the list.
 func (s *interpreter) recordAccess(edges []ID, id ID, array, rank, from, n int, writes, remote bool) []ID {
 	needs := func(t elementAccess) {
 		if t.id >= 0 && t.id != id && (s.explicit || !s.namesPeers && (t.remote || remote)) {

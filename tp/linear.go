@@ -204,11 +204,11 @@ func (l *Linear) reduceAddends(shape torch.Shape, on torch.DPPolicy, scatter boo
 	return freeOnError(y, errors.Join(err, matrix.Free()))
 }
 
-// multiply computes product p into the rank's addend. The addend has one tensor for the
-// rows of each rank, or one tensor for all rows. If the cubes compute different tokens, the
-// tensor of one rank has only a few rows on each of many cubes, and a product divided like
-// that would compute few rows at a time. In this case multiply computes all rows as one
-// tensor and copies it to the addend.
+// multiply computes product p and stores it in the rank's addend. The addend has one tensor
+// for the rows of each rank, or one tensor for all rows. If the cubes compute different
+// tokens, the tensor of one rank has only a few rows on each of many cubes, and a product
+// divided like that would compute few rows at a time. In this case multiply computes all
+// rows as one tensor and copies it to the addend.
 func (l *Linear) multiply(name string, p product, addend stack) error {
 	grid := l.o.grid()
 	if len(addend) == 1 || grid.Cube != torch.RowWise {

@@ -79,7 +79,7 @@ func (o *Options) check() error {
 }
 
 // checkNonLinear checks the options of a layer that is not linear. It returns an error if
-// check does, or if an option is set that only linear layers have.
+// o.check returns one, or if an option is set that only linear layers have.
 func (o *Options) checkNonLinear() error {
 	if o.Bias || o.SkipBiasAdd || o.GatherOutput || o.Gated || o.InputIsParallel || o.Overlap != 0 {
 		return errors.New("options Bias, SkipBiasAdd, GatherOutput, Gated, InputIsParallel and Overlap are for linear layers: leave them out")
