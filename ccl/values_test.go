@@ -85,7 +85,7 @@ func (e *experiment) reduce(x []float64) (y, magnitude float64) {
 	return y, magnitude
 }
 
-// want returns the expected output of a rank. For sums of real numbers, off holds the
+// want returns the expected output of a rank. For sums of real numbers, `off` holds the
 // magnitude of each element; the tolerance is proportional to it.
 func (e *experiment) want(in []values, rank int) (want, off values) {
 	reduced := func(block int) ([]float64, []float64) {

@@ -301,7 +301,7 @@ func (s *interpreter) run(rank int) {
 }
 
 // runOperation runs operation a. It skips the operation if a.onlyIfOdd is set and the last
-// value that was read is even. It also reads the values that the operation asks for. next
+// value that was read is even. It also reads the values that the operation asks for. `next`
 // is the ID of the next task.
 func (s *interpreter) runOperation(a *operation, next *ID) {
 	if a.onlyIfOdd && !s.lastOdd {

@@ -55,8 +55,8 @@ func (m *inboxes) close() error {
 	return m.window.Close()
 }
 
-// send appends a message to this rank's list in the window of rank `to`. what is the number
-// of a task or a pause.
+// send appends a message to this rank's list in the window of rank `to`. `what` is the
+// number of a task or a pause.
 func (m *inboxes) send(to int, what int64, value float64) error {
 	if m.sent[to] == m.capacity {
 		return fmt.Errorf("rank %d has sent %d messages to rank %d, and a program with values has at most that number between two real ranks: use fewer edges between ranks, or fewer values", m.rank, m.capacity, to)

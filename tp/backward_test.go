@@ -175,8 +175,8 @@ func (g *gradients) check(self *torch.Rank, name string, r results) {
 	}
 }
 
-// newGradients creates a test case and computes its reference. values returns n numbers for
-// a seed.
+// newGradients creates a test case and computes its reference. The function `values`
+// returns n numbers for a seed.
 func newGradients(rows bool, o Options, times, tokens, batch, in, out, ranks int, values func(n, seed int) []float32) *gradients {
 	if o.Weight == nil {
 		o.Weight = &Spread

@@ -36,9 +36,9 @@ type Linear struct {
 	biasColumns []int   // columns of the whole bias that Bias has
 }
 
-// newLinear creates the tensors of a rank's part of a layer. columns lists, for each tensor
-// of the weight, which columns of the whole weight the tensor has. All tensors have the
-// given number of rows. The bias has the columns biasColumns of the whole bias.
+// newLinear creates the tensors of a rank's part of a layer. `columns` lists, for each
+// tensor of the weight, which columns of the whole weight the tensor has. All tensors have
+// the given number of rows. The bias has the columns biasColumns of the whole bias.
 func newLinear(r *torch.Rank, g *dist.Group, name string, o Options, rows int, columns [][]int, biasColumns []int) (l Linear, err error) {
 	l = Linear{Name: name, rank: r, group: g, o: o, rows: rows, columns: columns, biasColumns: biasColumns}
 	if err := o.check(); err != nil {

@@ -97,7 +97,7 @@ func (n *LayerNorm) Load(gain, bias []float32) error {
 }
 
 // load copies values to the tensor `to`, the gain or the bias. It returns an error unless
-// there is one value per column. what is the name of the tensor in the error.
+// there is one value per column. `what` is the name of the tensor in the error.
 func (n *Norm) load(to *torch.Tensor, what string, values []float32) error {
 	if len(values) != n.hidden {
 		return fmt.Errorf("%s: a %s of %d elements, and rows have %d", n.Name, what, len(values), n.hidden)
