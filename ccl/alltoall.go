@@ -58,8 +58,9 @@ func (r *ringAllToAll) receive(at item) (x tl.Tile) {
 	return x
 }
 
-// send sends the piece of item `at` to the next rank, unless the piece is empty: the rank's
-// own piece in the first step, and otherwise tile x, which the rank has just received.
+// send sends the piece of item `at` to the next rank, unless the piece is empty. In the
+// first step this is the rank's own piece. In later steps it is tile x, which the rank has
+// just received.
 func (r *ringAllToAll) send(at item, x tl.Tile) {
 	p := r.piece(at, at.step)
 	if p.n == 0 {

@@ -69,8 +69,8 @@ func (f *blockFlow) index(at item) int {
 	return at.message / f.pieces
 }
 
-// message returns the elements that item `at` carries of the block of the given rank, and
-// the key under which a tile with these elements may be held in TCM.
+// message returns the part of the given rank's block that item `at` carries, and the key
+// under which a tile with these elements may be held in TCM.
 func (f *blockFlow) message(at item, rank int) (block, heldBlock) {
 	if f.joined != nil {
 		x, messages := f.joined(at.step, rank)

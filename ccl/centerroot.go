@@ -112,8 +112,8 @@ func (p *Plan) rootPlan() *Plan {
 
 // rootPaths returns the paths between the root cubes, from the view of one device: around a
 // ring, or around the rows and columns of a torus. Paths go in both directions at once,
-// unless there is so little data that the messages of several paths would take more of a
-// root's time.
+// unless there is so little data that a root would take longer to handle the messages of
+// several paths.
 func rootPaths(p *Plan, device int) []path {
 	list := bothDirections(onePath(p.ring(device)))
 	if p.Layout.Fabric == topology.Torus2D {

@@ -219,10 +219,10 @@ func (s Settings) fits() bool {
 	return s.NSlots == 0 || s.SlotSize == 0 || (s.ChunkBytes+s.SlotSize-1)/s.SlotSize <= topology.Bytes(s.NSlots)
 }
 
-// latest returns the path of the setting to name in an error about chunks that are larger
-// than a queue: the one of chunk_bytes, n_slots and slot_size that was most likely changed
-// last. Among settings that were written at the same place, it prefers the settings of
-// entry e to the defaults.
+// latest returns the path of one of the settings chunk_bytes, n_slots and slot_size: the
+// setting that was most likely changed last. An error about chunks that are larger than a
+// queue names this setting. Among settings that were written at the same place, latest
+// prefers the settings of entry e to the defaults.
 func (c *Config) latest(path string, e Entry) string {
 	var own, inherited []string
 	for _, v := range []struct {

@@ -127,8 +127,8 @@ type direct struct {
 	steps    int
 }
 
-// newDirect returns the exchange of a collective. block returns the block of each rank, and
-// `largest` is the number of elements of the largest block.
+// newDirect returns the exchange of a collective. The function `block` returns the block of
+// each rank, and `largest` is the number of elements of the largest block.
 func newDirect(m *member, largest int, block func(rank int) block) direct {
 	return direct{m, block, block, newCut(m.Plan, largest), 1}
 }

@@ -12,8 +12,9 @@ type Layout struct {
 }
 
 // NewLayout returns the layout of a group whose rank i is PE pes[i] of the system. The
-// layout is known if the ranks are on all SIPs in order, and on the same PE of one cube or
-// of all cubes of each SIP. Otherwise NewLayout returns the zero Layout.
+// layout is known if three conditions hold. All SIPs have ranks, in order. On each SIP the
+// same cube or every cube has one rank. All ranks are on the same PE of their cubes.
+// Otherwise NewLayout returns the zero Layout.
 func NewLayout(g *topology.Graph, pes []int) (l Layout) {
 	s := g.Spec()
 	sips, cubes := s.System.SIPs.Count, s.CubesPerSIP()

@@ -22,8 +22,8 @@ var file = config.File[Config]{Presets: config.Presets{"default": defaultFile}, 
 
 // Load reads a configuration: the file with the given name, or the preset "default". With
 // an empty name it reads ./ccl.yaml if that file exists, and otherwise the preset.
-// [Config.Source] returns which of the two was read. Each of sets changes one value, as in
-// "defaults.buffer_kind=hbm". The error has a line for every mistake. If ctx ends before
+// [Config.Source] returns which of the two was read. Each of `sets` changes one value, as
+// in "defaults.buffer_kind=hbm". The error has a line for every mistake. If ctx ends before
 // everything is read, the error is the cause of ctx.
 func Load(ctx context.Context, name string, sets ...string) (*Config, error) {
 	c, err := file.Load(ctx, name, sets...)
@@ -34,7 +34,7 @@ func Load(ctx context.Context, name string, sets ...string) (*Config, error) {
 }
 
 // Parse reads a configuration from src. The text may extend the preset, but no files. Each
-// of sets changes one value, as in Load. Errors refer to src by name.
+// of `sets` changes one value, as in Load. Errors refer to the text as `name`.
 func Parse(name string, src []byte, sets ...string) (*Config, error) {
 	c, err := file.Parse(name, src, sets...)
 	if err == nil {

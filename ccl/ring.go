@@ -31,8 +31,8 @@ func ringNeighbors(p *Plan, rank int) []Neighbor { return p.ring(rank).neighbors
 
 // neighbors returns the two neighbours of a rank on the ring d: the next rank and the
 // previous rank. The port d.next of each rank is connected with the port d.previous of the
-// next rank. base is the rank with coordinate 0. first is the index that the first of the
-// two neighbours has in the rank's complete list.
+// next rank. `base` is the rank with coordinate 0. `first` is the index that the first of
+// the two neighbours has in the rank's complete list.
 func (d dim) neighbors(base, first int) []Neighbor {
 	n := d.size()
 	if n == 1 {

@@ -28,7 +28,7 @@ func messageNeighbors(p *Plan, rank int) (list []Neighbor) {
 // chunk of each outgoing message, and then receives one chunk of each incoming message.
 // There is no deadlock: the rank that is furthest behind waits only for chunks that others
 // have already sent, and for slots that are already free. A chunk of a message from a rank
-// to itself is copied in place of the send.
+// to itself is copied instead of sent.
 func (m *member) sendRecv() {
 	rounds, port := 0, 0
 	ports := make([]tl.Port, len(m.Messages))

@@ -20,8 +20,8 @@ type transfer struct {
 }
 
 // runTransfers runs transfers until all have ended. If several transfers can continue, it
-// continues the first of them. So callers list transfers that drain the machine before
-// transfers that fill it.
+// continues the first of them. So callers list transfers that finish work, such as those
+// down a tree, before transfers that bring new work.
 //
 // A case that holds continues to hold, because no other transfer takes its messages or its
 // slots. So the cases of an item can be waited for one by one.

@@ -33,8 +33,8 @@ func (e *experiment) inputs(seed uint64, whole bool) []values {
 
 // draw returns one random element of a rank. For a product of whole numbers, the element is
 // 2 or -2 if `chosen` is set, and otherwise 1 or -1. Sums of 200 ranks are whole numbers of
-// at most 8 bits, which bf16 represents exactly. The same holds for PremulSum, where twice
-// the sum of halves is such a number.
+// at most 8 bits, which bf16 represents exactly. The same holds for PremulSum with a factor
+// of 1/2, because twice the sum of halves is such a number.
 func (e *experiment) draw(rng *rand.Rand, chosen, whole bool) float64 {
 	switch {
 	case !whole:
@@ -85,7 +85,7 @@ func (e *experiment) reduce(x []float64) (y, magnitude float64) {
 	return y, magnitude
 }
 
-// want returns the expected output of a rank. For sums of real numbers, off holds the
+// want returns the expected output of a rank. For sums of real numbers, `off` holds the
 // magnitude of each element; the tolerance is proportional to it.
 func (e *experiment) want(in []values, rank int) (want, off values) {
 	reduced := func(block int) ([]float64, []float64) {

@@ -247,8 +247,8 @@ func (p *ranksProgram) interpreter() *interpreter {
 }
 
 // recordAccess records that task id accesses n elements of a rank's part of an array, from
-// index `from` on. It appends to edges the tasks from which task id needs an explicit edge,
-// and returns the list.
+// index `from` on. If task id needs an explicit edge from an earlier task, recordAccess
+// appends the earlier task to the list `edges`. It returns the list.
 func (s *interpreter) recordAccess(edges []ID, id ID, array, rank, from, n int, writes, remote bool) []ID {
 	needs := func(t elementAccess) {
 		if t.id >= 0 && t.id != id && (s.explicit || !s.namesPeers && (t.remote || remote)) {
@@ -301,7 +301,7 @@ func (s *interpreter) run(rank int) {
 }
 
 // runOperation runs operation a. It skips the operation if a.onlyIfOdd is set and the last
-// value that was read is even. It also reads the values that the operation asks for. next
+// value that was read is even. It also reads the values that the operation asks for. `next`
 // is the ID of the next task.
 func (s *interpreter) runOperation(a *operation, next *ID) {
 	if a.onlyIfOdd && !s.lastOdd {

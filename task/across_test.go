@@ -186,9 +186,9 @@ func TestMistakesOfOneOrchestration(t *testing.T) {
 	}
 }
 
-// TestConflictsAcrossRanks checks conflicts between tasks of different ranks that declare
-// which regions of other ranks they access. Runtimes that infer edges order these
-// conflicts. Under aicpu_build_graph the race check reports them.
+// TestConflictsAcrossRanks checks conflicts between tasks of different ranks. The tasks
+// declare which regions of other ranks they access. Runtimes that infer edges must order
+// the conflicts. Under aicpu_build_graph the race check must report the conflicts.
 func TestConflictsAcrossRanks(t *testing.T) {
 	for _, arg := range []func(string, Area) Arg{Puts, AtPeers} {
 		j := &job{ranks: 2, arrays: []array{{shape: tl.Shape{4}, init: func(rank, i int) int32 { return int32(10*rank + i) }}}, submitAll: func(b *Builder, x [][]*Tensor) {

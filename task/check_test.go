@@ -48,7 +48,7 @@ func (o *outcome) check(t tester) {
 	}
 }
 
-// ref returns the Ref of the task that the result names by rank and ID.
+// ref returns the Ref of the task that has the given rank and ID in the result.
 func (o *outcome) ref(rank int, id ID) Ref {
 	if b := o.programs[rank].builder; b.single {
 		return b.tasks[id]
@@ -56,16 +56,16 @@ func (o *outcome) ref(rank int, id ID) Ref {
 	return Ref{int32(rank), id}
 }
 
-// messageRead reports whether a control core of a rank finished reading a message about the
-// end of task id at the given time.
+// messageRead reports whether, at the given time, a control core of a rank finished reading
+// a message that task id has ended.
 func (o *outcome) messageRead(rank int, id ID, at Time) bool {
 	return slices.ContainsFunc(o.Control, func(w Work) bool {
 		return w.Kind == Receiving && w.Rank == rank && w.Task == id && w.To == at
 	})
 }
 
-// checkTasks checks the times of each task of program p: that they are in order, and that
-// the task became ready when the last task that it waits for was known to have ended. all
+// checkTasks checks the times of each task of program p. The times must be in order. The
+// task must become ready when the ends of all tasks that it waits for are known. `all`
 // holds the times of all tasks, by rank.
 func (o *outcome) checkTasks(t tester, p *Program, all [][]taskTimes) {
 	t.Helper()
@@ -291,9 +291,9 @@ func (o *outcome) checkControl(t tester) {
 	}
 }
 
-// countGraphs returns the number of graphs that the hosts build under host_build_graph. A
-// host builds one graph for each part of a program, between two reads of values, in which
-// tasks are submitted.
+// countGraphs returns the number of graphs that the hosts build under host_build_graph.
+// Reads of values divide a program into parts. A host builds one graph for each part in
+// which tasks are submitted.
 func (o *outcome) countGraphs() (n int) {
 	for _, p := range o.programs {
 		if p.builder.single && p.Rank > 0 {

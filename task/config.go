@@ -109,7 +109,7 @@ var file = config.File[Config]{Presets: config.Presets{"default": defaultFile}, 
 
 // Load reads a configuration from the file with the given name, or from the preset
 // "default". If name is empty it reads ./tasks.yaml if that file exists, and otherwise the
-// preset. [Config.Source] returns which of the two was read. Each of sets changes one
+// preset. [Config.Source] returns which of the two was read. Each of `sets` changes one
 // value, as in "control.register_read=50ns". The error has a line for every mistake. If ctx
 // ends before everything is read, the error is the cause of ctx.
 func Load(ctx context.Context, name string, sets ...string) (*Config, error) {
@@ -117,7 +117,7 @@ func Load(ctx context.Context, name string, sets ...string) (*Config, error) {
 }
 
 // Parse reads a configuration from src. The text may extend the preset, but no files. Each
-// of sets changes one value, as in Load. Errors refer to src by name.
+// of `sets` changes one value, as in Load. Errors refer to the text as `name`.
 func Parse(name string, src []byte, sets ...string) (*Config, error) {
 	return file.Parse(name, src, sets...)
 }

@@ -263,8 +263,8 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// TestParseRuntime checks that ParseRuntime accepts the name of each runtime, and its error
-// for other names.
+// TestParseRuntime checks that ParseRuntime accepts the name of each runtime, and returns
+// the right error for other names.
 func TestParseRuntime(t *testing.T) {
 	for _, r := range Runtimes {
 		if got, err := ParseRuntime(string(r)); got != r || err != nil {

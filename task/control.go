@@ -76,8 +76,8 @@ func (d *device) buildTime() Time {
 }
 
 // occupy makes a control core, or the builder, busy with work of the given kind for task
-// id, from now for the time `took`. At the end it posts an event of kind `ends` with the
-// parameter n.
+// id. The work begins now and takes the time `took`. At its end, occupy posts an event of
+// kind `ends` with the parameter n.
 func (d *device) occupy(core int, kind WorkKind, id ID, took Time, ends sim.Kind, n int32) {
 	at := core
 	if core == BuilderCore {
@@ -97,8 +97,8 @@ func (d *device) logWork(core int, kind WorkKind, id ID, took Time) {
 	d.result.Control = append(d.result.Control, Work{d.rank, core, kind, id, from, from + took})
 }
 
-// release marks a control core, or the orchestrator, as idle, and records the activity that
-// ends now in the trace.
+// release marks a control core, or the orchestrator, as idle, and records in the trace the
+// activity that ends now.
 func (d *device) release(core int) {
 	d.recordCoreActivity(core)
 	if core == len(d.busy) {
@@ -177,8 +177,8 @@ func (d *device) noticeEnd(core int) {
 // could never start.
 //
 // A task may start before older tasks only if each of these older tasks could still get its
-// cores while the new task and all running tasks younger than oldest keep theirs. So the
-// oldest task that has not started can start when all older tasks have ended, at the
+// cores while the new task and all running tasks younger than oldest keep their cores. So
+// the oldest task that has not started can start when all older tasks have ended, at the
 // latest. A program whose tasks could run one by one, in the order of submission, therefore
 // never deadlocks for lack of cores. With one core, tasks run in the order of submission.
 type coreReservation struct {

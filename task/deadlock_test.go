@@ -13,8 +13,8 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// TestDeadlockBetweenRanks checks that ranks whose first tasks wait for each other's second
-// tasks deadlock on one compute core, with an error that names the waits, but not on two.
+// TestDeadlockBetweenRanks checks ranks whose first task waits for the other's second task.
+// They must end on two cores. On one core they must deadlock; the error names the waits.
 func TestDeadlockBetweenRanks(t *testing.T) {
 	await := func(t *tl.PE) { t.WaitSignal(3, tl.GE, 1) }
 	release := func(t *tl.PE) { t.Notify(next(t), 3, tl.Add, 1) }

@@ -23,8 +23,8 @@ type domainMemory struct {
 const domainAlign = 64
 
 // newDomainMemory allocates a window for each domain that has the program's rank as a
-// member. All ranks allocate in the order of the first members of domains, so that no two
-// ranks wait for each other.
+// member. All ranks allocate the windows in ascending order of the first members of the
+// domains, so that no two ranks wait for each other.
 func newDomainMemory(c *comm.Comm, p *Program) (*domainMemory, error) {
 	m := &domainMemory{tensors: map[*Tensor]procpe.Tensor{}}
 	list := p.domains()

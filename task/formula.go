@@ -37,8 +37,8 @@ func (c *Config) submission(r Runtime, edges, tensors int) topology.Time {
 }
 
 // firstEndTime returns the time from the start of the program until the end of the first of
-// its n tasks is known. The host first builds the graph of all n tasks. A control core only
-// submits the first task.
+// its n tasks is known. Under host_build_graph this includes building the graph of all n
+// tasks. Under the other runtimes it includes submitting only the first task.
 func (c *Config) firstEndTime(r Runtime, n, tensors int, d topology.Time) topology.Time {
 	if r == HostBuildGraph {
 		return c.Host.Fixed + topology.Time(n)*c.Host.PerTask + c.Control.handlingTime(d)
@@ -79,17 +79,17 @@ func (c *Config) ChainTime(r Runtime, n, tensors int, d topology.Time) topology.
 //
 // w is a posted write, F the flight of a task (flightTime), R a register read, and b the
 // time to submit a task. There must be a compute core for each of the n tasks. All tasks
-// must be submitted when the first task ends (n·b ≤ F). All of the n tasks must be
-// dispatched when one of them ends (n·w ≤ w + F). If R > w, the control cores that read the
-// ends one after another are the bottleneck.
+// must have been submitted by the time the first task ends (n·b ≤ F). All of the n tasks
+// must have been dispatched by the time one of them ends (n·w ≤ w + F). If R > w, the
+// control cores that read the ends one after another are the bottleneck.
 func (c *Config) FanOutTime(r Runtime, n, tensors int, d topology.Time) topology.Time {
 	return c.firstEndTime(r, n+1, tensors, d) + c.burstTime(r, n, d)
 }
 
 // DiamondTime returns the makespan of the program of FanOutTime with one more task that
-// waits for all of the n tasks. This last task must also be submitted when the first task
-// ends: n·b + bₗ ≤ F, where b is the time to submit one of the n tasks, bₗ the time to
-// submit a task with n edges, and F the flight of a task.
+// waits for all of the n tasks. This last task, too, must have been submitted by the time
+// the first task ends: n·b + bₗ ≤ F, where b is the time to submit one of the n tasks, bₗ
+// the time to submit a task with n edges, and F the flight of a task.
 func (c *Config) DiamondTime(r Runtime, n, tensors int, d topology.Time) topology.Time {
 	return c.firstEndTime(r, n+2, tensors, d) + c.burstTime(r, n, d) + c.Control.handlingTime(d)
 }
@@ -117,9 +117,10 @@ func (c *Control) edgeTime(m topology.Time) topology.Time { return c.PostedWrite
 //
 //	firstEndTime + (n-1)·(w + m + R + w + F + R)
 //
-// The letters are those of ChainTime. The tasks of the first rank must be submitted when
-// the first of them ends: (⌈n/2⌉-1)·b ≤ F. The tasks of the second rank must be submitted
-// when the first message arrives there: ⌊n/2⌋·b ≤ b₀ + w + F + R + w + m.
+// The letters are those of ChainTime. The tasks of the first rank must have been submitted
+// by the time the first of them ends: (⌈n/2⌉-1)·b ≤ F. The tasks of the second rank must
+// have been submitted by the time the first message arrives there:
+// ⌊n/2⌋·b ≤ b₀ + w + F + R + w + m.
 func (c *Config) ChainAcrossTime(r Runtime, n, tensors int, d, m topology.Time) topology.Time {
 	return c.firstEndTime(r, n, tensors, d) + topology.Time(n-1)*(c.Control.edgeTime(m)+c.Control.handlingTime(d))
 }
@@ -131,8 +132,8 @@ func (c *Config) ChainAcrossTime(r Runtime, n, tensors int, d, m topology.Time) 
 //	firstEndTime + w + m + R + F + max(w + q·R, q·w + R), q = ⌈n / schedulers⌉
 //
 // The letters are those of ChainTime, and the conditions those of FanOutTime, with one
-// exception: the n tasks need to be submitted only when the message arrives (n·b ≤ b₀ + w +
-// F + R + w + m).
+// exception: it is enough if the n tasks have been submitted by the time the message
+// arrives (n·b ≤ b₀ + w + F + R + w + m).
 func (c *Config) FanOutAcrossTime(r Runtime, n, tensors int, d, m topology.Time) topology.Time {
 	return c.firstEndTime(r, n+1, tensors, d) + c.Control.edgeTime(m) + c.burstTime(r, n, d)
 }
@@ -144,10 +145,10 @@ func (c *Config) FanOutAcrossTime(r Runtime, n, tensors int, d, m topology.Time)
 //	firstEndTime + w + m + R + F + w + q·(R + w) + m + ((n-1) mod schedulers)·gap + R + (w + F + R)
 //
 // The letters are those of FanOutAcrossTime. Each control core reads an end and then posts
-// a message, so one message per control core leaves every R + w. Messages that leave at the
-// same instant arrive one gap apart: the time of a message on the narrowest link of their
-// path. The last task must be submitted when the first task ends: bₗ ≤ F, where bₗ is the
-// time to submit a task with n edges.
+// a message, so each control core sends one message every R + w. Messages that leave at the
+// same instant arrive one gap apart. The gap is the time of a message on the narrowest link
+// of the path. The last task must have been submitted by the time the first task ends: bₗ ≤
+// F, where bₗ is the time to submit a task with n edges.
 func (c *Config) DiamondAcrossTime(r Runtime, n, tensors int, d, m, gap topology.Time) topology.Time {
 	control := &c.Control
 	s := c.schedulers(r)

@@ -37,7 +37,7 @@ type memory struct {
 type addrRange struct{ addr, bytes int64 }
 
 // place returns where the tasks of the program run, as their kernels see it: on a SIP with
-// one cube, whose PEs are the members of the group. name is the name of the place in
+// one cube, whose PEs are the members of the group. `name` is the name of the place in
 // errors.
 func (p *Program) place(name string) tl.Place {
 	return tl.Place{SIP: p.Rank, PEs: 1, Cubes: 1, SIPs: p.Ranks, Rank: p.Rank, Ranks: p.Ranks, Name: name}
@@ -130,8 +130,8 @@ func (g *guard) Signal(n int, changes bool) error {
 }
 
 // checkInside returns an error unless block b is within one of the task's regions that have
-// the given access. An access of 0 accepts all regions. what describes the use of the block
-// in the error.
+// the given access. An access of 0 accepts all regions. `what` describes the use of the
+// block in the error.
 func (g *guard) checkInside(b *tl.Block, access Access, what string) error {
 	if b.Valid.Elems() == 0 {
 		return nil

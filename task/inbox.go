@@ -55,8 +55,8 @@ func (m *inboxes) close() error {
 	return m.window.Close()
 }
 
-// send appends a message to the list that the window of rank `to` has for messages of this
-// rank. what is the number of a task or a pause.
+// send appends a message to this rank's list in the window of rank `to`. `what` is the
+// number of a task or a pause.
 func (m *inboxes) send(to int, what int64, value float64) error {
 	if m.sent[to] == m.capacity {
 		return fmt.Errorf("rank %d has sent %d messages to rank %d, and a program with values has at most that number between two real ranks: use fewer edges between ranks, or fewer values", m.rank, m.capacity, to)
@@ -101,8 +101,8 @@ func (m *inboxes) conditions() (list []comm.Condition) {
 	return list
 }
 
-// postAll sends all messages that are due to other ranks. A message contains the number of
-// the task that has ended or, for a value, -1 minus the number of the pause at which the
+// postAll sends all pending messages to other ranks. A message contains the number of the
+// task that has ended or, for a value, -1 minus the number of the pause at which the
 // orchestration waits.
 func (w *workers) postAll() error {
 	for w.due.len() > 0 {
@@ -168,8 +168,8 @@ func (w *workers) readValues() (moved bool, err error) {
 	return moved, nil
 }
 
-// readElement reads the value for which the orchestration waits at pause p from the memory
-// of this rank.
+// readElement reads, from the memory of this rank, the value that the orchestration waits
+// for at pause p.
 func (w *workers) readElement(p *pause) float64 {
 	x := &w.tensors[p.x.number]
 	data := x.Memory
@@ -179,7 +179,7 @@ func (w *workers) readElement(p *pause) float64 {
 	return numeric.Get(p.x.DType, data, int(p.elem))
 }
 
-// startPosting makes a control core start to write the next message that is due to another
+// startPosting makes a control core start to write the next pending message to another
 // rank. It reports whether there was a message.
 func (d *device) startPosting(core int) bool {
 	if d.due.len() == 0 {

@@ -67,8 +67,8 @@ func (j *job) initialContents() contents {
 	return all
 }
 
-// checkEqual fails the test unless all values of got equal those of want. what describes
-// the run in the message.
+// checkEqual fails the test unless all values of `got` equal those of `want`. `what`
+// describes the run in the message.
 func (got contents) checkEqual(t tester, what string, want contents) {
 	t.Helper()
 	for i := range want {

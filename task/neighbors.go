@@ -156,8 +156,8 @@ func (s *schedule) postTo(rank int, id ID) {
 	s.due.push(message{rank, Ref{int32(s.Rank), id}, -1})
 }
 
-// postEnd adds a message for each rank that waits for task id to the messages that are due.
-// The messages report that the task has ended.
+// postEnd adds messages to the messages that are due: one for each rank that waits for task
+// id. The messages report that the task has ended.
 func (s *schedule) postEnd(id ID) {
 	for _, rank := range s.receivers[id] {
 		s.postTo(rank, id)
@@ -224,8 +224,8 @@ func (p *Program) programOf(r Ref) *Program {
 	return p.builder.programs[r.Rank]
 }
 
-// postValue adds a message for every other rank of the orchestration to the messages that
-// are due. The messages report that the value of the given pause is known.
+// postValue adds messages to the messages that are due: one for every other rank of the
+// orchestration. The messages report that the value of the given pause is known.
 func (s *schedule) postValue(pause int) {
 	for _, p := range s.builder.programs {
 		if p.Rank != s.Rank {

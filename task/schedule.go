@@ -164,8 +164,8 @@ func (s *schedule) countReady() (n int) {
 }
 
 // endMember records that a member of task id has ended, and reports whether it was the last
-// member. With the last member the task ends, and messages about its end to other ranks are
-// due.
+// member. When the last member ends, the task ends, and the messages that report this to
+// other ranks are due.
 func (s *schedule) endMember(id ID) (last bool) {
 	if s.active[id]--; s.active[id] > 0 {
 		return false

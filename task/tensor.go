@@ -116,8 +116,8 @@ func (r Region) String() string {
 	return r.Tensor.Name + "[" + strings.Join(axes, ", ") + "]"
 }
 
-// pointer returns a pointer to the first element of the region, if its tensor is at the
-// given memory.
+// pointer returns a pointer to the first element of the region. `at` is the location of the
+// region's tensor.
 func (r Region) pointer(at memory) tl.Ptr {
 	p := tl.Ptr{Addr: at.addr, DType: r.Tensor.DType, Rank: int8(len(r.Tensor.Shape)), Window: at.window, Stride: r.Tensor.strides()}
 	p.Addr += r.offset() * int64(p.DType.Size())

@@ -21,8 +21,8 @@ func (s *simulation) beginActivity(what string, id ID) activity {
 	return activity{what, id, s.engine.Now(), s.engine.By}
 }
 
-// recordActivity records activity c, which ends now, in the trace. The track belongs to the
-// host, or to the rank's control cores.
+// recordActivity records in the trace activity c, which ends now. The track belongs to the
+// host if `host` is set, and otherwise to the rank's control cores.
 func (d *device) recordActivity(host bool, track string, c activity) {
 	process := machine.Host
 	if !host {

@@ -165,7 +165,7 @@ func (b *Builder) addEdges(p *Program, t *Task) {
 	t.after = nil
 }
 
-// addOutEdge records that the rank `to` receives a message when task `from` ends. kind is
+// addOutEdge records that the rank `to` receives a message when task `from` ends. `kind` is
 // the index in Program.out of the list in which the message is recorded. Each list records
 // the message at most once.
 func (b *Builder) addOutEdge(from Ref, to, kind int) {

@@ -265,9 +265,9 @@ func Gets(name string, a Area) Arg { return newArg(name, a, 0, Reads) }
 // ranks, with Put. As in AtPeers, the area `a` may be a region of another rank.
 func Puts(name string, a Area) Arg { return newArg(name, a, 0, Writes) }
 
-// newArg returns an argument for area a, which must have a tensor. access says how the
-// kernel accesses the region at its own rank, and reach how it accesses the region at other
-// ranks.
+// newArg returns an argument for area a, which must have a tensor. `access` says how the
+// kernel accesses the region at its own rank, and `reach` how it accesses the region at
+// other ranks.
 func newArg(name string, a Area, access, reach Access) Arg {
 	if x, isTensor := a.(*Tensor); a == nil || isTensor && x == nil {
 		panic(misuse("Args", "argument %s is a nil tensor", name))
@@ -299,7 +299,7 @@ func Scalar(name string, v any) Arg { return Arg{Name: name, Value: v} }
 type tensorArg struct{ *Arg }
 
 // bind checks that the kernel accepts the arguments, and binds them to the kernel's
-// parameters. name is the task's name in errors.
+// parameters. `name` is the task's name in errors.
 func (a Args) bind(name string, kernel any) (*tl.Binding, error) {
 	given := make([]any, len(a))
 	for i := range a {

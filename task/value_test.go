@@ -20,8 +20,8 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// countWithRegion runs the kernel count in a task that has a region. It does not access the
-// region.
+// countWithRegion calls the kernel `count` in a task that has a region. The kernel does not
+// access the region.
 func countWithRegion(t *tl.PE, _ tl.Ptr, n int) { count(t, n) }
 
 // TestValueTimes checks how long an orchestration waits for a value. A builder on the
@@ -262,9 +262,9 @@ func TestHostLimitPerGraph(t *testing.T) {
 	j.mustRunSimulated(t, Options{Runtime: HostBuildGraph, Config: c}, torch.Options{KeepLog: true}).checkEqual(t, "simulated", contents{{{364, 364}}})
 }
 
-// TestDeadlockOfAValue checks an orchestration that reads the value of a task that waits
-// for a task submitted later. It must end in a deadlock, with an error that names both
-// waits.
+// TestDeadlockOfAValue checks an orchestration that reads the value of a task. The task
+// waits for another task, which is submitted later. The run must end in a deadlock, with an
+// error that names both waits.
 func TestDeadlockOfAValue(t *testing.T) {
 	await := func(t *tl.PE, _ tl.Ptr) { t.WaitSignal(3, tl.GE, 1) }
 	release := func(t *tl.PE) { t.Notify(t.Rank(), 3, tl.Add, 1) }

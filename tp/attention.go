@@ -75,7 +75,8 @@ type unit struct {
 }
 
 // attend launches the kernel that computes the attention of the queries q to the keys k and
-// values v into out. Each PE holds whole heads of these tensors.
+// values v. The kernel stores the result in out. Each PE holds whole heads of these
+// tensors.
 func attend(self *torch.Rank, name string, h attention.Heads, q, k, v, out *torch.Tensor) error {
 	spec := self.Topology().Spec()
 	n := spec.CubesPerSIP() * spec.PEsPerCube()

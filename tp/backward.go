@@ -156,9 +156,9 @@ func (l *Linear) accumulate(x, dy blockMatrix) (err error) {
 	return err
 }
 
-// joinColumns returns a matrix that consists of the columns of the tensors in list, in the
-// order of the result's columns. list is the weight or its gradient. With Overlap each
-// tensor has a part of the columns.
+// joinColumns returns a matrix that consists of the columns of the tensors in `list`, in
+// the order of the result's columns. `list` is the weight or its gradient. With Overlap
+// each tensor has a part of the columns.
 func (l *Linear) joinColumns(list []*torch.Tensor) (m blockMatrix) {
 	if len(list) == 1 {
 		return stack(list).blocks()

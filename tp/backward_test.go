@@ -125,8 +125,8 @@ func (g *gradients) prepare(self *torch.Rank, rank, ranks int, own *gradients) (
 	return r
 }
 
-// run prepares a rank's layer with the values of `own`, and calls Backward the number of
-// times that g.times gives. The second result, free, frees the tensors of the first result.
+// run prepares a rank's layer with the values of `own`, and calls Backward g.times times.
+// The second result, free, frees the tensors of the first result.
 func (g *gradients) run(self *torch.Rank, rank, ranks int, own *gradients) (r results, free func()) {
 	r = g.prepare(self, rank, ranks, own)
 	for i := range g.times {
@@ -175,8 +175,8 @@ func (g *gradients) check(self *torch.Rank, name string, r results) {
 	}
 }
 
-// newGradients creates a test case and computes its reference. values returns n numbers for
-// a seed.
+// newGradients creates a test case and computes its reference. The function `values`
+// returns n numbers for a seed.
 func newGradients(rows bool, o Options, times, tokens, batch, in, out, ranks int, values func(n, seed int) []float32) *gradients {
 	if o.Weight == nil {
 		o.Weight = &Spread

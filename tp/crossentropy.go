@@ -35,7 +35,7 @@ const (
 // VocabParallelCrossEntropy computes log Σ exp(x) - x[target] for each row x of the logits,
 // in f32. Each rank of the tensor parallel group has the columns of its part of the
 // vocabulary: logits is tokens × vocab/tp, or [s, b, vocab/tp] with s·b tokens. The targets
-// are on the host and must be the same on all ranks, as the ids of an embedding.
+// are on the host and must be the same on all ranks, like the ids of an embedding.
 //
 // Label smoothing lowers the probability of the target by labelSmoothing and divides this
 // share evenly among all other tokens of the vocabulary. Megatron's code divides it within

@@ -25,9 +25,9 @@ func roundingError(z float64, d torch.DType) float64 {
 }
 
 // layerNorm computes the expected result of LayerNorm. It subtracts the mean from each row
-// of x, divides the row by the square root of its mean square plus eps, multiplies it by
-// gain and adds bias. x has no errors; gain and bias have one row. Each step rounds to d. A
-// machine that computes the mean square before it subtracts the mean has larger errors.
+// of x, divides the row by √(mean square + eps), multiplies it by gain and adds bias. x has
+// no errors; gain and bias have one row. Each step rounds to d. A machine that computes the
+// mean square before it subtracts the mean has larger errors.
 func layerNorm(x, gain, bias *dense.Matrix, eps float64, d torch.DType) *dense.Matrix {
 	centred, n := zeroMatrix(x.Rows, x.Cols), float64(x.Cols)
 	for i := range x.Rows {

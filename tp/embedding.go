@@ -164,10 +164,11 @@ func (l *lookupJob) run(t *tl.PE) {
 }
 
 // Backward adds the gradient of the table to WeightGrad. ids are those of Forward, and dy
-// is the gradient of Forward's result. For each token that the rank has, Backward adds the
-// rows of dy at the positions where ids has the token to the token's row of WeightGrad. It
-// adds in f32 and rounds once. Rows of tokens that do not occur in ids do not change. With
-// SequenceParallel dy has only the rank's rows, and the ranks gather all rows first.
+// is the gradient of Forward's result. Each token that the rank has is handled separately:
+// Backward takes the rows of dy at the positions where ids has the token, and adds these
+// rows to the token's row of WeightGrad. It adds in f32 and rounds once. Rows of tokens
+// that do not occur in ids do not change. With SequenceParallel dy has only the rank's
+// rows, and the ranks gather all rows first.
 func (e *VocabParallelEmbedding) Backward(ids []int, dy *torch.Tensor) error {
 	rows, err := e.resultRows(ids)
 	if err != nil {

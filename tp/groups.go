@@ -153,7 +153,7 @@ type state [numKinds]*dist.Group
 // InitializeModelParallel divides the world into groups. Each worker of Spawn calls it with
 // the same arguments after InitProcessGroup. The sizes are the numbers of ranks along each
 // dimension; 0 means 1. The data parallel size is the world size divided by the other
-// sizes. order lists the dimensions, in upper or lower case, fastest first; "" means
+// sizes. `order` lists the dimensions, in upper or lower case, fastest first; "" means
 // "tp-cp-ep-dp-pp". Experts have the tensor parallel size of the other layers and no
 // context parallelism, so their data parallel size may differ. The options apply to all
 // groups.
@@ -203,7 +203,7 @@ func DestroyModelParallel(r *torch.Rank) { *torch.Local[state](r) = state{} }
 // this rank. Before InitializeModelParallel, Group panics with a *torch.Error.
 func Group(r *torch.Rank, k Kind) *dist.Group { return groupFor("Group", r, k) }
 
-// groupFor returns the rank's group of kind k, as Group does. who is the caller's name in
+// groupFor returns the rank's group of kind k, as Group does. `who` is the caller's name in
 // the panic.
 func groupFor(who string, r *torch.Rank, k Kind) *dist.Group {
 	g := torch.Local[state](r)[k]
@@ -214,8 +214,8 @@ func groupFor(who string, r *torch.Rank, k Kind) *dist.Group {
 }
 
 // requireSameGroup panics unless g, the group for which a layer was created, is still the
-// tensor parallel group of rank r. The layer's part of the weights fits no other group. The
-// panic contains who, the name of the layer.
+// tensor parallel group of rank r. The layer's part of the weights fits no other group.
+// `who` is the layer's name in the panic.
 func requireSameGroup(who string, r *torch.Rank, g *dist.Group) {
 	if groupFor(who, r, Tensor) != g {
 		panic(&torch.Error{Op: who, Err: errors.New("it was made for groups that no longer exist: create it again after InitializeModelParallel")})

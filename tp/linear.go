@@ -36,9 +36,9 @@ type Linear struct {
 	biasColumns []int   // columns of the whole bias that Bias has
 }
 
-// newLinear creates the tensors of a rank's part of a layer. columns lists, for each tensor
-// of the weight, which columns of the whole weight the tensor has. All tensors have the
-// given number of rows. The bias has the columns biasColumns of the whole bias.
+// newLinear creates the tensors of a rank's part of a layer. `columns` lists, for each
+// tensor of the weight, which columns of the whole weight the tensor has. All tensors have
+// the given number of rows. The bias has the columns biasColumns of the whole bias.
 func newLinear(r *torch.Rank, g *dist.Group, name string, o Options, rows int, columns [][]int, biasColumns []int) (l Linear, err error) {
 	l = Linear{Name: name, rank: r, group: g, o: o, rows: rows, columns: columns, biasColumns: biasColumns}
 	if err := o.check(); err != nil {
@@ -204,11 +204,11 @@ func (l *Linear) reduceAddends(shape torch.Shape, on torch.DPPolicy, scatter boo
 	return freeOnError(y, errors.Join(err, matrix.Free()))
 }
 
-// multiply computes product p into the rank's addend. The addend has one tensor for the
-// rows of each rank, or one tensor for all rows. If the cubes compute different tokens, the
-// tensor of one rank has only a few rows on each of many cubes, and a product divided like
-// that would compute few rows at a time. In this case multiply computes all rows as one
-// tensor and copies it to the addend.
+// multiply computes product p and stores it in the rank's addend. The addend has one tensor
+// for the rows of each rank, or one tensor for all rows. If the cubes compute different
+// tokens, the tensor of one rank has only a few rows on each of many cubes, and a product
+// divided like that would compute few rows at a time. In this case multiply computes all
+// rows as one tensor and copies it to the addend.
 func (l *Linear) multiply(name string, p product, addend stack) error {
 	grid := l.o.grid()
 	if len(addend) == 1 || grid.Cube != torch.RowWise {

@@ -102,7 +102,7 @@ func (m Mapping) Backward(r *torch.Rank, x *torch.Tensor) (*torch.Tensor, error)
 }
 
 // run applies `do`, one direction of the mapping, to x. In a group of one rank it returns x
-// itself. who is the name of the mapping and the direction in errors.
+// itself. `who` is the name of the mapping and the direction in errors.
 func (m Mapping) run(r *torch.Rank, who string, do mapFunc, x *torch.Tensor) (*torch.Tensor, error) {
 	p := &exchange{r: r, who: who, group: cmp.Or(m.group, groupFor(who, r, Tensor)), on: Spread}
 	switch {

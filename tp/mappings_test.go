@@ -171,7 +171,7 @@ func TestMappings(t *testing.T) {
 }
 
 // TestInPlaceMappings checks which mappings return x itself. In a group of one rank all
-// mappings must.
+// mappings must return x itself.
 func TestInPlaceMappings(t *testing.T) {
 	inPlace := []string{"CopyToTensorModelParallelRegion", "ReduceFromTensorModelParallelRegion"}
 	for _, n := range []int{1, 2} {

@@ -22,12 +22,12 @@ type Norm struct {
 	squaresKind int // kind of the partials with squares: 0 for an RMSNorm, 1 for a LayerNorm (after sums)
 }
 
-// RMSNorm divides each row of a matrix by the square root of its mean square plus eps, and
-// multiplies it by a gain.
+// RMSNorm divides each row of a matrix by √(mean square + eps), and multiplies it by a
+// gain.
 type RMSNorm struct{ Norm }
 
-// LayerNorm subtracts the mean from each row of a matrix, divides the row by the square
-// root of its mean square plus eps, multiplies it by a gain and adds a bias.
+// LayerNorm subtracts the mean from each row of a matrix, divides the row by
+// √(mean square + eps), multiplies it by a gain and adds a bias.
 type LayerNorm struct{ Norm }
 
 // NewRMSNorm creates a norm for rows of `hidden` features, with a gain of 1. It uses the
@@ -97,7 +97,7 @@ func (n *LayerNorm) Load(gain, bias []float32) error {
 }
 
 // load copies values to the tensor `to`, the gain or the bias. It returns an error unless
-// there is one value per column. what is the name of the tensor in the error.
+// there is one value per column. `what` is the name of the tensor in the error.
 func (n *Norm) load(to *torch.Tensor, what string, values []float32) error {
 	if len(values) != n.hidden {
 		return fmt.Errorf("%s: a %s of %d elements, and rows have %d", n.Name, what, len(values), n.hidden)
@@ -129,9 +129,9 @@ func (n *Norm) Forward(x *torch.Tensor) (*torch.Tensor, error) {
 	return wrapResult(n.Name, y, err)
 }
 
-// run computes the norm of the rows of r's matrix into y; p holds partial results of the
-// rows. A LayerNorm first sums the elements of each row, then subtracts the mean from the
-// row, and adds a bias at the end.
+// run computes the norm of the rows of r's matrix and stores it in y. p holds partial
+// results of the rows. A LayerNorm first sums the elements of each row, then subtracts the
+// mean from the row, and adds a bias at the end.
 func (n *Norm) run(r *rowwise, p *partials, y *torch.Tensor) error {
 	const sums = 0
 	use, step := launchOperands{others: []*torch.Tensor{p.Tensor}}, "squares"

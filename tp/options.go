@@ -79,7 +79,7 @@ func (o *Options) check() error {
 }
 
 // checkNonLinear checks the options of a layer that is not linear. It returns an error if
-// check does, or if an option is set that only linear layers have.
+// o.check returns one, or if an option is set that only linear layers have.
 func (o *Options) checkNonLinear() error {
 	if o.Bias || o.SkipBiasAdd || o.GatherOutput || o.Gated || o.InputIsParallel || o.Overlap != 0 {
 		return errors.New("options Bias, SkipBiasAdd, GatherOutput, Gated, InputIsParallel and Overlap are for linear layers: leave them out")
@@ -88,7 +88,7 @@ func (o *Options) checkNonLinear() error {
 }
 
 // divide returns n/size, a rank's share of n. It returns an error if n is not a positive
-// multiple of size. who and what are the names of the layer and of n in the error.
+// multiple of size. `who` and `what` are the names of the layer and of n in the error.
 func divide(who, what string, n, size int) (int, error) {
 	if n <= 0 {
 		return 0, fmt.Errorf("%s: %d %s: there has to be one for each of %d ranks", who, n, what, size)

@@ -13,8 +13,8 @@ const defaultOrder = "tp-cp-ep-dp-pp"
 // sizes holds the number of ranks along each dimension.
 type sizes map[string]int
 
-// orderDims returns the dimensions that order lists, in lower case, followed by the
-// dimensions that order leaves out. A dimension may be left out only if its size is 1.
+// orderDims returns the dimensions that `order` lists, in lower case, followed by the
+// dimensions that `order` leaves out. A dimension may be left out only if its size is 1.
 func (s sizes) orderDims(order string) ([]string, error) {
 	known := strings.Split(defaultOrder, "-")
 	if order == "" {

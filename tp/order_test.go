@@ -98,7 +98,7 @@ func TestOrthogonalGroupsShareOneRank(t *testing.T) {
 	})
 }
 
-// TestOrders checks which dimensions orderDims returns for an order, and its errors.
+// TestOrders checks which dimensions, and which errors, orderDims returns for an order.
 func TestOrders(t *testing.T) {
 	s := sizes{"tp": 2, "cp": 1, "ep": 1, "dp": 3, "pp": 1}
 	for _, c := range []struct{ order, want string }{

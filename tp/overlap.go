@@ -48,7 +48,7 @@ func pieceColumns(r *torch.Rank, o Options, out int) (list [][]int) {
 }
 
 // splitColumns divides the columns of a PE's box into at most the given number of pieces,
-// in the same way for all PEs. row holds the boxes of the PEs that compute the first row.
+// in the same way for all PEs. `row` holds the boxes of the PEs that compute the first row.
 // The intervals count columns from the first column of a box.
 func splitColumns(row []box, pieces int) []interval {
 	most := slices.MaxFunc(row, func(a, b box) int { return a.cols - b.cols }).cols

@@ -58,8 +58,8 @@ func TestOverlap(t *testing.T) {
 
 // TestOverlapUnevenPieces checks a layer whose last piece is narrower than the others. The
 // last piece would leave space for larger tiles of x, but must use the tiles that the other
-// pieces have kept. It also checks a layer whose PEs have a single column each, and which
-// therefore has one piece.
+// pieces have kept. The test also checks a layer in which each PE has a single column. Such
+// a layer has one piece.
 func TestOverlapUnevenPieces(t *testing.T) {
 	alone := torch.DPPolicy{NumCubes: 1, NumPEs: 1}
 	c := overlapCase{ranks: 2, rows: 24, in: 600, out: 15, o: Options{Overlap: 2, Weight: &alone}, on: alone}

@@ -178,7 +178,7 @@ const (
 type blockSize struct{ rows, cols, k int }
 
 // fit returns the largest block size for which all tiles fit in `tcm` bytes of TCM. It
-// assumes that a block has at least minCols columns. tiles holds the number of tiles of x
+// assumes that a block has at least minCols columns. `tiles` holds the number of tiles of x
 // and of w that are in TCM at a time, and `elem` is the size of an element in bytes.
 func (c *cuts) fit(minCols int, tiles [2]int, elem, tcm int) blockSize {
 	s := blockSize{rows: min(blockRows, widestRange(c.rows)), cols: min(blockCols, max(minCols, widestRange(c.cols))), k: min(blockK, widestRange(c.k))}

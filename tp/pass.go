@@ -30,8 +30,8 @@ type operand struct {
 }
 
 // pieces returns the pieces of the operand's memory that belong to box b, in the
-// coordinates in which b is given. find returns the pieces of the operand's tensor for a
-// range of rows and columns.
+// coordinates in which b is given. The function `find` returns the pieces of the operand's
+// tensor for a range of rows and columns.
 func (o operand) pieces(b box, find func(row, col, rows, cols int) []torch.Piece) []torch.Piece {
 	row, rows := b.row, b.rows
 	if o.vector {

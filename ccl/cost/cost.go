@@ -42,7 +42,7 @@ func Cost(a *ccl.Algorithm, p *ccl.Plan, n *Network) (t simtime.Time, ok bool) {
 }
 
 // Pick returns the algorithm with the lowest cost, and that cost. If several algorithms
-// have the same cost, it prefers the first in the list plain, and then the first by name.
+// have the same cost, it prefers the first in the list `plain`, and then the first by name.
 // It returns nil if no algorithm for the collective fits and has a cost.
 func Pick(p *ccl.Plan, n *Network) (best *ccl.Algorithm, cost simtime.Time) {
 	for _, a := range ccl.Algorithms(p.Collective) {
@@ -66,7 +66,7 @@ const maxNeighbors = 1024
 // of one row. The simplest is first.
 var plain = []*ccl.Algorithm{ccl.Ring, ccl.BidirectionalRing, ccl.Mesh, ccl.DualMesh, ccl.Torus}
 
-// plainer reports whether algorithm a comes before algorithm b in the list plain.
+// plainer reports whether algorithm a comes before algorithm b in the list `plain`.
 func plainer(a, b *ccl.Algorithm) bool {
 	i, j := slices.Index(plain, a), slices.Index(plain, b)
 	return i >= 0 && (j < 0 || i < j)
