@@ -66,7 +66,8 @@ func TestLine(t *testing.T) {
 	}
 }
 
-// TestLoop checks that Loop finds a loop with an empty body in the source of its function.
+// TestLoop checks that Loop returns the line of a loop with an empty body. Loop finds that
+// line in the source of the function that contains the loop.
 func TestLoop(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "kernel.go")
 	source := `package main
