@@ -71,9 +71,9 @@ func namesInTables(page string) (names []string) {
 	return names
 }
 
-// isDeclared reports whether name is declared: a name such as tl.CDiv by that package, and
-// a name such as PE.Load as a method or field of a type in any package. packages has the
-// exported names of each package.
+// isDeclared reports whether name is declared. A name such as tl.CDiv must be declared by
+// package tl. A name such as PE.Load must be a method or field of a type in any package.
+// packages has the exported names of each package.
 func isDeclared(packages map[string]map[string]bool, name string) bool {
 	owner, declared, _ := strings.Cut(name, ".")
 	if names, ok := packages[owner]; ok {

@@ -89,9 +89,9 @@ func (c *Comm) Window(id int) *Window {
 
 // Barrier waits until all ranks of the communicator have called it. It is a dissemination
 // barrier: in step k, rank r sets flag k of rank r+2ᵏ and waits until its own flag k is set
-// by rank r-2ᵏ. A flag holds the number of barriers that the rank which sets it has
-// entered. Therefore flags are never reset, and a rank that is already in the next barrier
-// does no harm.
+// by rank r-2ᵏ. To set a flag, a rank writes the number of barriers that it has entered.
+// Therefore flags are never reset, and a rank that is already in the next barrier does no
+// harm.
 func (c *Comm) Barrier() error {
 	p := newPlace("barrier", "")
 	if err := c.checkUsable(p); err != nil {

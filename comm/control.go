@@ -74,8 +74,8 @@ const (
 	newDomain                   // number of members, hash of the members, handle
 )
 
-// box returns the offset in this rank's control block of the box that holds the last
-// message from a peer.
+// box returns the offset of a peer's box in this rank's control block. The box holds the
+// last message from the peer.
 func (c *Comm) box(peer int) int64 { return boxesAt(c.size) + int64(cacheLine*peer) }
 
 // closedBy reports whether a peer has closed the communicator, and how many barriers the

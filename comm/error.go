@@ -92,8 +92,8 @@ func (c *Comm) fail(p place, err error) error {
 }
 
 // finishWrite ends operation p, which writes to the memory of its peer. err is the error of
-// the write. If err is nil, finishWrite wakes the peer. If not, it poisons the communicator
-// with err and returns the Error that poisoned it.
+// the write. If err is nil, finishWrite wakes the peer. Otherwise it poisons the
+// communicator with err and returns the Error that poisoned it.
 func (c *Comm) finishWrite(p place, err error) error {
 	if err != nil {
 		return c.fail(p, err)

@@ -1,7 +1,7 @@
 package comm
 
-// WithContextVersion returns the options changed such that the rank behaves like a build
-// with context version v.
+// WithContextVersion returns a copy of the options. A rank that is opened with this copy
+// behaves like a build with context version v.
 func (o Options) WithContextVersion(v uint32) Options {
 	o.contextVersion = v
 	return o

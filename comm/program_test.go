@@ -75,7 +75,7 @@ var failures = map[string]func(c *comm.Comm, w *comm.Window, cancel func()) erro
 
 // TestRandomFailure runs random programs in which one rank fails at a random step, or no
 // rank fails. It checks that in a program with a failure every rank returns an error long
-// before the deadline, and that in a program without a failure no rank does.
+// before the deadline, and that in a program without a failure no rank returns an error.
 func TestRandomFailure(t *testing.T) {
 	for _, backend := range backends {
 		t.Run(backend, rapid.MakeCheck(func(t *rapid.T) {

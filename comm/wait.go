@@ -157,8 +157,9 @@ func (c *Comm) checkPeers(p place, waited time.Duration, asleep bool) (place, er
 	return p, nil
 }
 
-// isOversubscribed reports whether there are more ranks than cores. If so, a waiting rank
-// must give up its core from time to time, because other ranks need the core.
+// isOversubscribed reports whether there are more ranks than cores. In that case a waiting
+// rank must yield its core between polls. Otherwise the ranks that it waits for might have
+// no core to run on.
 func isOversubscribed(ranks int) bool { return ranks > min(runtime.NumCPU(), runtime.GOMAXPROCS(0)) }
 
 // If every rank sleeps in a wait, no rank will ever change memory: that is a deadlock. The
@@ -176,8 +177,8 @@ type rankState struct{ waits, polls uint64 }
 // increment adds 1 to the word at offset `at` of this rank's control memory, atomically.
 func (w *world) increment(at int64) { atomic.AddUint64(word(w.ctrl.local, at), 1) }
 
-// markAsleep writes to the control memory of this rank that the rank is asleep, and the
-// text of p as what it waits for.
+// markAsleep marks this rank as asleep in its control memory. It also stores the text of p
+// there, which says what the rank waits for.
 func (w *world) markAsleep(p place) {
 	doing := p.String()
 	if p.signal >= 0 {

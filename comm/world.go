@@ -23,8 +23,8 @@ type world struct {
 	snapshot       []rankState // by rank, taken when all ranks were asleep; nil if some rank was awake
 }
 
-// abortedBy returns the rank in the world that failed first, as far as this rank was
-// informed. It returns -1 if no rank has failed.
+// abortedBy returns the rank in the world that failed first, according to the reports that
+// this rank has received. It returns -1 if no rank has failed.
 func (w *world) abortedBy() int { return int(atomic.LoadUint64(word(w.ctrl.local, 0))) - 1 }
 
 // poisonPeers reports the failure e to all other ranks, so that their operations fail too.

@@ -27,8 +27,8 @@ type argument struct {
 // contextArg is the name of the argument that passes the comm.Context.
 const contextArg = "deviceCtx"
 
-// compileArg parses text, an argument of a kernel or an orchestration that is at path in
-// the file, and records its mistakes.
+// compileArg parses text, an argument of a kernel or an orchestration, and records the
+// mistakes in it. path is the path of the argument in the file.
 func (s *Scenario) compileArg(p *problems, path, text string) argument {
 	a := argument{path: path, text: text}
 	buffer := s.bufferIndex(text)
@@ -180,9 +180,9 @@ func (s *Scenario) compileCall(p *problems, k *callKind, text *callText) call {
 // paramInName matches a parameter in the name of a function.
 var paramInName = regexp.MustCompile(`\$\w*`)
 
-// resolveCall finds the registered function of call c and records a mistake if it does not
-// accept the arguments. It returns the name and the function. Both are empty if the file
-// has no such call or the call has mistakes.
+// resolveCall finds the registered function of call c and records a mistake if the function
+// does not accept the arguments. It returns the name and the function. Both are empty if
+// the file has no such call or the call has mistakes.
 func (pl *Plan) resolveCall(p *problems, c *call) (name string, f any) {
 	s, at := pl.scenario, c.key+".name"
 	if c.text == nil || p.hasMistake(at) || p.hasMistake(c.key) {

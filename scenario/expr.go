@@ -39,8 +39,8 @@ type exprError struct {
 
 func (e *exprError) Error() string { return e.err.Error() }
 
-// scope holds the names that an expression may use and the parameters among them. The
-// names that it may not use are "".
+// scope holds the names that an expression may use and the parameters among them. In the
+// list of names, "" replaces each name that the expression may not use.
 type scope struct {
 	names  []string
 	params map[string]Param

@@ -11,8 +11,8 @@ import (
 	"github.com/kernbench/kernbench/internal/config"
 )
 
-// number is a value of an expression: an int64, or a float64 if a float literal or a
-// division with a remainder went into it.
+// number is a value of an expression: an int64, or a float64 if the value was computed from
+// a float literal or by a division with a remainder.
 type number struct {
 	fraction bool // the value is f, otherwise n
 	n        int64

@@ -149,8 +149,8 @@ func TestPlanChoice(t *testing.T) {
 	}
 }
 
-// TestRanksOfDevices checks the number of ranks and the device of each rank, as the choice
-// (--devices, --nranks) and the keys devices and ranks of the file determine them.
+// TestRanksOfDevices checks the number of ranks and the device of each rank. Both depend on
+// the choice (--devices, --nranks) and on the keys devices and ranks of the file.
 func TestRanksOfDevices(t *testing.T) {
 	const own = "domains: {even: [0, 2]}"
 	for _, tt := range []struct {

@@ -61,8 +61,8 @@ func (p *problems) hasMistake(path string) bool {
 	return slices.ContainsFunc(p.errs, func(e *config.Error) bool { return e.Path == path && !e.Kept })
 }
 
-// parseExpr parses the expression text, which is at path in the file. It records a mistake
-// and returns nil if that fails.
+// parseExpr parses the expression text, which is at path in the file. If the text cannot be
+// parsed, it records a mistake and returns nil.
 func (p *problems) parseExpr(path string, text exprText, s scope) *expr {
 	if p.hasMistake(path) {
 		return nil

@@ -210,8 +210,8 @@ func (pl *Plan) inputsChange() bool {
 type Fill func(e Env, out []float64) error
 
 // Env describes to a Fill the buffer, the rank and the round whose values it computes. Root
-// is 0 unless the scenario uses the root. If only a Fill uses it, the file must have the
-// key root.
+// is 0 unless the scenario uses the root. If only a Fill uses the root, the file must have
+// the key root.
 type Env struct {
 	Rank, Ranks, Root, Round, Device int
 	Shape                            []int // the shape of the buffer
@@ -220,7 +220,7 @@ type Env struct {
 }
 
 // Int returns the value of a parameter, which must be a whole number. If the file has no
-// such parameter, Int panics, which ends the Fill and refuses the file.
+// such parameter, Int panics. Then the Fill ends and the file is refused.
 func (e Env) Int(param string) int {
 	s, ok := e.params[param]
 	if !ok || s.Words != nil || s.number.fraction {

@@ -15,7 +15,7 @@ import (
 )
 
 // annotations lists the comments before the header of a CSV file that describe the columns.
-// Such a comment is a word, and a cell for each column.
+// Such a comment consists of a word and one cell for each column.
 var annotations = []struct {
 	word  string
 	field func(*Column) *string // returns the field of a column that the cell has

@@ -1,9 +1,10 @@
 // Package table has tables of results whose columns have units and roles.
 //
-// A [Column] has a name, a unit and a [Role]: whether it is a setting, a result of which
-// less or more is better, a bound, a check, or the origin of a row. Commands, figures and
-// comparisons depend on the role, never on the name. The columns of a program's rows are
-// the tagged fields of a Go struct ([ColumnsOf], [From]):
+// A [Column] has a name, a unit and a [Role]. The role says what the cells are: settings,
+// results, bounds, checks or origins of rows. For a result it also says whether lower or
+// higher numbers are better. Commands, figures and comparisons depend on the role, never on
+// the name. The columns of a program's rows are the tagged fields of a Go struct
+// ([ColumnsOf], [From]):
 //
 //	type row struct {
 //		Size int64      `json:"size" table:"B,setting,message size"`

@@ -171,8 +171,9 @@ func (t *Table) WriteText(w io.Writer) error {
 	}))
 }
 
-// Show returns the text of a cell for people: times, whole numbers and numbers of up to six
-// digits with all digits, other fractions with six digits, and - for an empty cell.
+// Show returns the text of a cell for people. Times, whole numbers and numbers of up to six
+// digits have all digits. Other fractions have six digits. The text of an empty cell is
+// "-".
 func (t *Table) Show(row, col int) string {
 	number, is := t.Rows[row][col].(json.Number)
 	x, err := number.Float64()

@@ -96,8 +96,8 @@ func (g *Group) locateBuffers(c *call, peer int, theirs *comm.Note) error {
 	return nil
 }
 
-// compareNotes returns an error if the arguments in theirs, the note of a peer, differ from
-// the arguments in this rank's note.
+// compareNotes returns an error if the arguments in `theirs`, the note of a peer, differ
+// from the arguments in this rank's note.
 func (g *Group) compareNotes(peer int, theirs *comm.Note) error {
 	if g.ownNote[0] == theirs[0] && g.ownNote[1] == theirs[1] {
 		return nil

@@ -100,7 +100,8 @@ func (g *Group) Close() error { return g.window.Close() }
 // Comm returns the communicator of the group.
 func (g *Group) Comm() *comm.Comm { return g.comm }
 
-// Kinds of signals. A rank has one signal of each kind for each peer, which raises it.
+// Kinds of signals. A rank has one signal of each kind for each peer. The peer raises the
+// signal.
 const (
 	entered     = iota // last even call that the peer has entered, with its note
 	enteredOdd         // last odd call that the peer has entered, with its note
@@ -159,8 +160,8 @@ func (g *Group) announceEntry(c *call) error {
 }
 
 // awaitEntry waits until a peer has entered the call, compares the peer's note with this
-// rank's note, and stores the places of the peer's buffers, which are in that note, in c.
-// In each call a rank must call awaitEntry for a peer before it waits for other signals of
+// rank's note, and copies the places of the peer's buffers from the peer's note to c. In
+// each call a rank must call awaitEntry for a peer before it waits for other signals of
 // that peer.
 func (g *Group) awaitEntry(c *call, peer int) error {
 	s := g.entrySignal(peer, g.calls)

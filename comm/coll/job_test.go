@@ -178,8 +178,8 @@ func (j *job) fillInputs(r *rand.Rand, n int) {
 	}
 }
 
-// reduceInOrder combines operands, which has the data of each rank, in the order of ranks
-// and returns the result.
+// reduceInOrder combines the data of all ranks, in the order of ranks, and returns the
+// result. operands has the data by rank.
 func reduceInOrder(d numeric.DType, op coll.Op, operands [][]byte) []byte {
 	acc := slices.Clone(operands[0])
 	do := map[coll.Op]numeric.Op{coll.Sum: numeric.Add, coll.Avg: numeric.Add, coll.Prod: numeric.Mul, coll.Min: numeric.Minimum, coll.Max: numeric.Maximum}[op]

@@ -30,14 +30,15 @@ var patterns = map[Kind]pattern{
 // already.
 //
 // A slot is written again two steps later. By then the source knows that all takers have
-// read it. If all ranks take from all ranks, it knows this from the signals of the step in
-// between, which takers send after they have read. Otherwise takers acknowledge each step.
+// read the slot. If all ranks take from all ranks, the source knows this from the signals
+// of the step in between, which takers send after they have read. Otherwise takers
+// acknowledge each step.
 //
 // When a call starts, both slots may hold data of earlier calls. The slot of the first step
-// is free. If it was written in the last call, this rank learned in that call that it was
-// read. If it was written before the last call, every rank that has entered the last call
-// has read it. The slot of the second step is free when all ranks, takers or not, have
-// entered this call.
+// is free. If it was written in the last call, this rank learned in that call that all
+// takers had read the slot. If it was written before the last call, every rank that has
+// entered the last call has read the slot. The slot of the second step is free when all
+// ranks, takers or not, have entered this call.
 func (g *Group) pull(c *call) error {
 	p := patterns[c.kind]
 	chunk := g.chunk(c, p)
@@ -111,8 +112,7 @@ func (g *Group) offer(c *call, p pattern, s step, second bool) error {
 	return nil
 }
 
-// awaitData waits until all sources have made the data that this rank takes in step s
-// readable.
+// awaitData waits until all sources have offered the data that this rank takes in step s.
 func (g *Group) awaitData(c *call, p pattern, s step) error {
 	return g.forEachPeer(func(peer int) error {
 		switch {

@@ -14,8 +14,8 @@ import (
 )
 
 // remote is a backend whose ranks cannot address each other's memory, like ranks on a
-// network. All accesses use Put, Get and the operations on words. inproc does the work of
-// the network.
+// network. All accesses use Put, Get and the operations on words. The backend inproc
+// executes these operations.
 type remote struct{ inproc.Backend }
 
 func init() { comm.Register("remote", remote{}) }
@@ -54,7 +54,7 @@ func (s remoteSegment) Bytes(member int) []byte {
 	return s.Segment.Bytes(member)
 }
 
-// TestRemote checks Put, Get, Accumulate and signals of windows if ranks cannot address
+// TestRemote checks Put, Get, Accumulate and signals of windows when ranks cannot address
 // each other's memory.
 func TestRemote(t *testing.T) {
 	const n = 3

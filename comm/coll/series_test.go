@@ -13,11 +13,11 @@ import (
 	"github.com/kernbench/kernbench/numeric"
 )
 
-// delayAtRandom returns a function for the parameter disturb of program.run. After a rank
-// has called that function with its group g, the rank is delayed at random before each wait
-// for other ranks, and skips its waits in the phase `mutant`. If mutant is "", it skips
-// none. The result of the call is a function that delays the rank at random, for use
-// between collectives.
+// delayAtRandom returns a function for the parameter disturb of program.run. Each rank
+// calls that function with its group g. From then on the rank is delayed at random before
+// each wait for other ranks. It skips its waits in the phase `mutant`; if mutant is "", it
+// skips none. The call returns a second function, which delays the rank at random. The rank
+// calls the second function between collectives.
 func delayAtRandom(seed uint64, mutant string) func(g *coll.Group) func() {
 	return func(g *coll.Group) func() {
 		r := rand.New(rand.NewPCG(seed, uint64(g.Comm().Rank())))
@@ -81,9 +81,10 @@ func TestMutants(t *testing.T) {
 	}
 }
 
-// TestLaggard runs an all_gather and then a gather. It delays rank 2 in the all_gather,
-// while rank 1 is already several steps ahead in the gather, in which rank 1 sends nothing
-// to rank 2. It checks that rank 1 does not overwrite the slots that rank 2 still reads.
+// TestLaggard runs an all_gather and then a gather. It delays rank 2 in the all_gather, so
+// that rank 1 gets several steps ahead, in the gather. In the gather, rank 1 sends nothing
+// to rank 2. The test checks that rank 1 does not overwrite the slots that rank 2 still
+// reads.
 func TestLaggard(t *testing.T) {
 	const n = 3
 	r := rand.New(rand.NewPCG(1, 1))

@@ -116,7 +116,8 @@ func (l *link) Reserve(members int, bytes int64) (uint64, error) {
 }
 
 // Map returns the segment with the given handle. When the last member has mapped the
-// segment, the run drops its reference, so that the memory is freed with the members.
+// segment, the run drops its reference. The memory is then freed when no member refers to
+// it any more.
 func (l *link) Map(handle uint64, members []int, bytes int64) (comm.Segment, error) {
 	runs.Lock()
 	defer runs.Unlock()

@@ -72,9 +72,9 @@ func runRank() error {
 	return nil
 }
 
-// preferOOMKill makes the kernel kill this process before the launcher when memory runs
-// out, so that the launcher can report it. Every process may raise its own score. If the
-// score cannot be written, the kernel may kill the launcher instead.
+// preferOOMKill makes the kernel kill this process instead of the launcher when memory runs
+// out. Then the launcher can report what happened. Every process may raise its own score.
+// If the score cannot be written, the kernel may kill the launcher instead.
 func preferOOMKill() { os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0) }
 
 // bind binds a thread, given by its ID, to a CPU. Thread 0 is the calling thread.

@@ -221,8 +221,8 @@ func TestCancelEarly(t *testing.T) {
 	}
 }
 
-// TestStubbornGoroutine checks that the error names a rank that is a goroutine, does not
-// stop and is left running.
+// TestStubbornGoroutine runs ranks as goroutines, one of which does not stop. It checks
+// that the error names this rank and says that its goroutine was left running.
 func TestStubbornGoroutine(t *testing.T) {
 	release := make(chan struct{})
 	stubborn.Store(&release)

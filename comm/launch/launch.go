@@ -62,8 +62,8 @@ type Options struct {
 }
 
 // Overhead estimates the memory in bytes that the given number of ranks of a backend need
-// in addition to the memory that their jobs allocate. A Go process needs 3 MB, and some of
-// the pages of the program.
+// in addition to the memory that their jobs allocate. A Go process needs 3 MB, plus memory
+// for some of the program's pages.
 func Overhead(backend string, ranks int) uint64 {
 	if backend == inproc.Name {
 		return 64 << 10 * uint64(ranks)
@@ -153,8 +153,8 @@ type goroutine struct {
 
 func (g *goroutine) stop(why string) { g.cancel(stopCause(why)) }
 
-// kill reports to the supervisor that the rank has ended, although the goroutine continues
-// to run, because a goroutine cannot be killed. It returns a text that says so, and
+// kill only reports to the supervisor that the rank has ended. The goroutine continues to
+// run, because a goroutine cannot be killed. kill returns a text that says so, and
 // `running` as the blame.
 func (g *goroutine) kill() (how string, became blame) {
 	g.reportEnded()

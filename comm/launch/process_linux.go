@@ -217,9 +217,9 @@ func killedForMemory(died error) bool {
 	return ok && by.Signal == syscall.SIGKILL
 }
 
-// describeDeath returns an error that says how a process ended that reported no outcome.
-// termSignal reports whether the process ended by SIGTERM or SIGINT, the signals that ask
-// programs to end.
+// describeDeath returns an error that says how a process ended. The process has reported no
+// outcome. termSignal reports whether the process ended by SIGTERM or SIGINT, the signals
+// that ask programs to end.
 func describeDeath(state *os.ProcessState) (termSignal bool, err error) {
 	status, ok := state.Sys().(syscall.WaitStatus)
 	switch {

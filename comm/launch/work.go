@@ -72,9 +72,9 @@ func (o order) runJob(ctx context.Context, env environment) outcome {
 	return outcome{result: result}
 }
 
-// callJob binds the rank to its CPU, if the order names one, runs the job in a new
-// goroutine, and returns the result or error of the job. A panic and runtime.Goexit of the
-// job become errors.
+// callJob runs the job in a new goroutine and returns the result or error of the job. If
+// the order names a CPU, callJob first binds the rank to that CPU. A panic and
+// runtime.Goexit of the job become errors.
 func (o order) callJob(ctx context.Context, job Job, c *comm.Comm, env environment) (result []byte, err error) {
 	err = errors.New("it ended its goroutine instead of returning")
 	done := make(chan struct{})

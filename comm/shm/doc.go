@@ -12,8 +12,8 @@
 // A rank locks a byte of the file as long as its process lives. The system releases the
 // lock when the process ends in any way, so other ranks can check whether the rank is
 // alive. A named file without a lock belongs to a dead run: a rank that finds it removes it
-// and starts a new run. A file at a path chosen by the user that no run can have left is an
-// error and is not removed.
+// and starts a new run. If the user has chosen the path, and the file at the path cannot be
+// from a run, joining is an error and the file is not removed.
 //
 // The package imports comm, internal/host and golang.org/x/sys/unix. It is empty on other
 // systems than Linux.

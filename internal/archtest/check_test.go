@@ -153,7 +153,7 @@ func (p *pass) checkFileAccess() {
 }
 
 // checkFormulas checks that files named formula.go, which contain closed forms, do not
-// simulate, and that the other files do not use their functions.
+// simulate, and that other files do not use functions of formula.go.
 func (p *pass) checkFormulas() {
 	var model, all []*ast.File // without tests; all includes formula.go
 	for _, file := range p.files {
@@ -208,7 +208,8 @@ func (emptyPackages) Import(importPath string) (*types.Package, error) {
 }
 
 // selectionsFrom returns the expressions x.Name in a file where x is the local name of the
-// package importedPath. It does not distinguish a local variable that shadows the package.
+// package importedPath. It also returns such expressions if x is a local variable that
+// shadows the package.
 func selectionsFrom(file *ast.File, importedPath string) []*ast.SelectorExpr {
 	local := ""
 	for _, spec := range file.Imports {

@@ -7,9 +7,8 @@ const module = "github.com/kernbench/kernbench"
 
 // layers lists the layers of the module. A package may import packages of its own layer and
 // of the layers above it in the list. Packages of an independent layer must not import each
-// other. A new package belongs in the layer in which the first package that imports it
-// needs it, and in no lower one. A name that ends in "/..." also means all packages in that
-// folder.
+// other. A new package belongs in the last layer from which all packages that use it may
+// import it. A name that ends in "/..." also means all packages in that folder.
 var layers = []struct {
 	name        string
 	packages    []string

@@ -135,8 +135,8 @@ func (s *surface) checkDeclaration(obj types.Object) {
 	})
 }
 
-// enter calls check while obj is appended to the name of the current declaration, for
-// reports.
+// enter appends the name of obj to the name of the current declaration, calls check, and
+// restores the previous name. Reports contain the name of the current declaration.
 func (s *surface) enter(obj types.Object, check func()) {
 	decl, at := s.decl, s.at
 	s.decl = strings.TrimPrefix(decl+"."+obj.Name(), ".")

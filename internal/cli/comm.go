@@ -211,8 +211,8 @@ func oneScenario(cmd *cobra.Command, args []string) error {
 	return oneArg("SCENARIO", "no scenario: name a file or one of "+strings.Join(scenario.Names(), ", "))(cmd, args)
 }
 
-// scenarioUses returns the files that a command with the scenario name reads: the file
-// name, or none if name is a registered scenario.
+// scenarioUses returns the files that a command reads for a scenario. If name is a
+// registered scenario, there are none. Otherwise name is the file of the scenario.
 func scenarioUses(name string) *file.Uses {
 	u := new(file.Uses)
 	if name != "" && !slices.Contains(scenario.Names(), name) {

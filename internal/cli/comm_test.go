@@ -143,9 +143,9 @@ func TestRaces(t *testing.T) {
 	}
 }
 
-// TestNoRaces checks that comm run says when its check has found no races, together with
-// what the check does not cover. On the simulator, rounds are ordered, so the Put of one
-// round and the Load of the next are not a race.
+// TestNoRaces checks that comm run prints that its check has found no races, and what the
+// check does not cover. On the simulator, rounds are ordered, so the Put of one round and
+// the Load of the next are not a race.
 func TestNoRaces(t *testing.T) {
 	registerScenarios()
 	const want = "races     no races\n          not looked for: accesses of different rounds, those that other inputs would make, Go variables that kernels share\n"

@@ -20,9 +20,9 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// addScenarioFlags adds the flags that choose a scenario's ranks and parameters to a
-// command. The returned function stores the values of these flags in the options. If tasks
-// is not nil, values of --set that begin with "tasks." are added to tasks.Sets.
+// addScenarioFlags adds to a command the flags that choose a scenario's ranks and
+// parameters. The returned function stores the values of these flags in the options. If
+// tasks is not nil, values of --set that begin with "tasks." are added to tasks.Sets.
 func addScenarioFlags(cmd *cobra.Command, tasks *taskFlags) func(*runner.Options) error {
 	var nranks, root, rounds int
 	intFlag(cmd, &nranks, "nranks", 0, "number `N` of ranks (default: that of --devices, else of the scenario)")
@@ -65,7 +65,7 @@ func addScenarioFlags(cmd *cobra.Command, tasks *taskFlags) func(*runner.Options
 	}
 }
 
-// addBackendFlags adds the flags that choose the backend and its machine to a command. The
+// addBackendFlags adds to a command the flags that choose the backend and its machine. The
 // returned function stores the values of these flags in the options.
 func addBackendFlags(cmd *cobra.Command) func(*runner.Options) error {
 	backend := choiceFlag(cmd, "backend", "kind of ranks: processes, goroutines or simulated", runner.Backends...)

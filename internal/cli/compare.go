@@ -133,8 +133,9 @@ func compareFiles(cmd *cobra.Command, o compare.Options, format string, all bool
 	return nil
 }
 
-// reference runs the measurement that corresponds to the named reference, and returns the
-// comparison of both. If name is empty, it returns the list of references.
+// reference runs the measurement that corresponds to the named reference, and returns a
+// comparison of the measurement with the reference. If name is empty, it returns the list
+// of references.
 func reference(cmd *cobra.Command, name string) (result, error) {
 	if name == "" {
 		return compare.ListReferences()

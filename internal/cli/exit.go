@@ -56,8 +56,8 @@ func (e *exitError) Error() string {
 	return e.err.Error()
 }
 
-// Unwrap returns the error in a list, so that config.Flatten finds the errors that it joins
-// and their messages are printed on separate lines.
+// Unwrap returns the error in a list. If the error joins several errors, config.Flatten
+// then finds each of them, and their messages are printed on separate lines.
 func (e *exitError) Unwrap() []error {
 	if e.err == nil {
 		return nil

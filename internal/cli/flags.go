@@ -54,9 +54,9 @@ func strictFlag(cmd *cobra.Command, p *bool) {
 	cmd.Flags().BoolVar(p, "strict", false, "refuse points of another build of the program instead of warning")
 }
 
-// oldFlag adds a hidden flag to a command for name, the old name of the flag newName.
-// Setting the hidden flag sets newName and reports the new name to the user. A name of one
-// letter is a shorthand.
+// oldFlag adds to a command a hidden flag with the given name, which is the old name of the
+// flag newName. Setting the hidden flag sets newName and reports the new name to the user.
+// A name of one letter is a shorthand.
 func oldFlag(cmd *cobra.Command, name, newName string) {
 	old, letter, current := "--"+name, "", "--"+newName
 	if len(name) == 1 {
@@ -76,13 +76,13 @@ func oldFlag(cmd *cobra.Command, name, newName string) {
 	cmd.Flags().Lookup(name).Hidden = true
 }
 
-// choiceFlag adds a flag whose value must be one of the allowed words to a command. The
+// choiceFlag adds to a command a flag whose value must be one of the allowed words. The
 // first word is the default. It returns a pointer to the value.
 func choiceFlag(cmd *cobra.Command, name, usage string, allowed ...string) *string {
 	return wordFlag(cmd, name, "", usage, allowed[0], allowed)
 }
 
-// wordFlag adds a flag whose value must be one of the allowed words to a command. If
+// wordFlag adds to a command a flag whose value must be one of the allowed words. If
 // allowed is empty, any text is allowed. letter is the shorthand ("" for none) and chosen
 // the default. It returns a pointer to the value.
 func wordFlag(cmd *cobra.Command, name, letter, usage, chosen string, allowed []string) *string {
@@ -173,7 +173,7 @@ func notEmpty(word string) (string, error) {
 	return word, nil
 }
 
-// addConfigFlags adds a flag for each kind of configuration, and --set, to a command.
+// addConfigFlags adds to a command --set and a flag for each kind of configuration.
 func addConfigFlags(cmd *cobra.Command, kinds ...*setup.Kind) *configFlags {
 	f := &configFlags{setup.Choice{Kinds: kinds}}
 	f.addFiles(cmd)
@@ -181,7 +181,7 @@ func addConfigFlags(cmd *cobra.Command, kinds ...*setup.Kind) *configFlags {
 	return f
 }
 
-// addFiles adds the flags that name configuration files to a command.
+// addFiles adds to a command the flags that name configuration files.
 func (f *configFlags) addFiles(cmd *cobra.Command) {
 	for _, k := range f.Kinds {
 		if k == setup.Topology {

@@ -33,8 +33,8 @@ rows and metrics.
 	})
 }
 
-// completeBench returns the names of the benches, for completion by the shell. It is a
-// function because a program may register benches until it calls Main.
+// completeBench returns the names of the benches, for completion by the shell. The names
+// are not computed earlier, because a program may register benches until it calls Main.
 func completeBench(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	return setup.BenchNames(), cobra.ShellCompDirectiveNoFileComp
 }

@@ -14,8 +14,9 @@ import (
 	"github.com/kernbench/kernbench/internal/host/hosttest"
 )
 
-// TestControlGroup checks that a command that needs more memory than its control group
-// allows, 256 MiB, ends with an error that gives the reason, and is not killed.
+// TestControlGroup runs a command that needs more memory than the 256 MiB of its control
+// group. It checks that the command ends with an error that gives the reason, and is not
+// killed.
 func TestControlGroup(t *testing.T) {
 	group := hosttest.Group(t, 256<<20)
 	free := regexp.MustCompile(`and 0\.2\d* GB are free`)

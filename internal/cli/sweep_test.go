@@ -119,8 +119,8 @@ func wholeLines(t *testing.T, file string) []string {
 }
 
 // TestSweepInterrupted checks that a sweep that is interrupted with Ctrl-C keeps the
-// finished points and prints how to continue. It also interrupts a sweep before the first
-// point, while it checks all points, and checks that the file does not change.
+// finished points and prints how to continue. The test also interrupts a sweep that is
+// still checking its points and has run none of them. The file must not change.
 func TestSweepInterrupted(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const points = 20 * 512 // more than can finish before the interruption

@@ -136,8 +136,8 @@ func checkPath(t *testing.T, g *topology.Graph, name string, took simtime.Time, 
 }
 
 // longestLatency returns the largest value that the latency in segment i of path p can
-// have: for issue, set-up, credits and the dispatch of tasks, as the topology and the costs
-// of tasks give it, and 0 for other kinds.
+// have. For issue, set-up, credits and the dispatch of tasks, this value follows from the
+// topology and the costs of tasks. For other kinds it is 0.
 func longestLatency(t *testing.T, g *topology.Graph, p *analysis.Path, i int) simtime.Time {
 	t.Helper()
 	pe := g.Spec().PE

@@ -68,9 +68,9 @@ func (p Presets) Load(ctx context.Context, name, defaultFile string, sets ...str
 	return d, err
 }
 
-// defaultFileExists reports whether the default file, name, exists and is to be read. If it
-// does not exist and a file with the ending .yml in place of .yaml does, the user has
-// probably mistyped the name, so this is an error.
+// defaultFileExists reports whether the default file exists and must be read. name is the
+// name of the default file. If only a file with the ending .yml instead of .yaml exists,
+// the user has probably mistyped the name. This is an error.
 func defaultFileExists(name string) (bool, error) {
 	_, err := os.Lstat(name)
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -143,8 +143,8 @@ func (p Presets) parseLayers(ctx context.Context, file string, text []byte, from
 }
 
 // open reads the text that n, the value of an extends key, names. A bare word names a
-// preset. Another name is a file, relative to the file that contains the extends key, which
-// is the last one in the chain. open returns the name and the text.
+// preset. Any other name is the path of a file, relative to the file that contains the
+// extends key. That file is the last one in the chain. open returns the name and the text.
 func (p Presets) open(ctx context.Context, n *node, from chain) (name string, text []byte, err error) {
 	presets := strings.Join(p.Names(), ", ")
 	if n.kind != scalar || n.tag != "!!str" {

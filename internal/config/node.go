@@ -149,8 +149,8 @@ func (d *Doc) ErrorIn(path, text string, before int, format string, args ...any)
 	return d.errorAt(at, path, format, args...)
 }
 
-// Latest returns the one of the paths whose value is in the topmost layer, which the user
-// most likely changed last. The topmost layer is --set, then the file, then the files that
+// Latest returns the path whose value is in the topmost layer, because the user most likely
+// changed that value last. The topmost layer is --set, then the file, then the files that
 // it extends. If several paths are in the same layer, it returns the first.
 func (d *Doc) Latest(paths ...string) string {
 	best, least := "", 0
@@ -188,8 +188,8 @@ func (d *Doc) find(path string) pos {
 	return at
 }
 
-// place returns the position for errors about the value of f: of the value itself if it is
-// a single value, and of the key if it is a mapping or list.
+// place returns the position for errors about the value of f. For a single value, that is
+// the position of the value. For a mapping or list, it is the position of the key.
 func (f *field) place() pos {
 	if f.value.kind == scalar && f.value.tag != "!!null" {
 		return f.value.at

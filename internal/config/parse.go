@@ -225,7 +225,8 @@ func (d *Doc) addField(n *node, key, value *yaml.Node, base pos, path string) {
 	}
 }
 
-// plus returns the position in the source of a YAML node, if the YAML text starts at p.
+// plus returns the position of YAML node y in its source. p is the position where the YAML
+// text starts in the source.
 func (p pos) plus(y *yaml.Node) pos {
 	column := y.Column
 	if y.Line == 1 {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// writeVariable is the environment variable that makes the test program write the file that
-// it names until it is killed.
+// writeVariable is the environment variable that makes the test program write a file until
+// the program is killed. The value of the variable is the name of the file.
 const writeVariable = "KERNBENCH_TEST_WRITE"
 
 func TestMain(m *testing.M) {

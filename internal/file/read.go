@@ -60,8 +60,8 @@ func NewReader(ctx context.Context, f *os.File, limit int64) (*Reader, error) {
 	return r, r.check()
 }
 
-// missingError returns the error for a file that does not exist. It is err, or an error
-// that names the target if name is a symbolic link.
+// missingError returns the error for a file that does not exist. If name is a symbolic
+// link, the error names the target of the link. Otherwise the error is err.
 func missingError(name string, err error) error {
 	if target, linkErr := os.Readlink(name); linkErr == nil {
 		return &fs.PathError{Op: "open", Path: name, Err: fmt.Errorf("a link to %s: %w", target, fs.ErrNotExist)}

@@ -151,8 +151,8 @@ func TestChangedMeanwhile(t *testing.T) {
 	}
 }
 
-// TestRemovedMeanwhile checks that Commit creates a file again that another process has
-// removed since Create.
+// TestRemovedMeanwhile checks that Commit creates the file again if another process has
+// removed the old file since Create.
 func TestRemovedMeanwhile(t *testing.T) {
 	forEachKind(t, func(t *testing.T, create func(string) *Writer) {
 		put(t, "x", "older")

@@ -35,8 +35,8 @@ func Pretend(root string) (restore func()) {
 }
 
 // Available returns the memory that this process can have. It is the memory of the
-// computer, of one of the control groups of this process, or of its address space: the one
-// that has the least free.
+// computer, of one of the control groups of this process, or of its address space:
+// whichever has the least free memory.
 func Available() Memory { return here.memory() }
 
 func (s system) memory() Memory {
@@ -50,7 +50,7 @@ func (s system) memory() Memory {
 }
 
 // computer returns the memory of the computer. Swap does not count, because a run that
-// needs it makes hardly any progress.
+// needs swap makes hardly any progress.
 func (s system) computer() Memory {
 	info := s.fields("proc/meminfo")
 	total, free := info["MemTotal:"]<<10, info["MemAvailable:"]<<10

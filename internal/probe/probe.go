@@ -40,7 +40,8 @@ type Report struct {
 	Skipped  []Skipped       `json:"skipped,omitempty"`
 }
 
-// Launch is the time at which a kernel that the host launches on all PEs starts.
+// Launch is the measurement of a launch on all PEs by the host: the time at which the
+// kernel starts.
 type Launch struct {
 	PEs     int          `json:"pes"`
 	StartNS simtime.Time `json:"start_ns"`
@@ -200,9 +201,9 @@ func (c probeCase) measure(ctx context.Context, g *topology.Graph, o Options, n 
 	return row, true, nil
 }
 
-// compare sets the time of the closed form and whether the simulated time equals it, or the
-// reason why there is no closed form. It also sets the bandwidth, and the utilization of
-// the bottleneck.
+// compare sets the time of the closed form, and whether the simulated time equals that
+// time. If there is no closed form, it sets the reason instead. It also sets the bandwidth,
+// and the utilization of the bottleneck.
 func (r *Row) compare(m *machine.Machine, t transfer) {
 	s := m.Graph.Spec()
 	hbm := memory.NewHBM(s.Cube.HBM)

@@ -58,7 +58,7 @@ func (c *core) Now() simtime.Time {
 	return simtime.Time(min(time.Since(c.start), maxDuration)) * simtime.Nanosecond
 }
 
-// Print writes text, which a kernel prints. The first line already begins with the rank;
+// Print writes text that a kernel prints. The first line already begins with the rank;
 // Print puts the rank before every further line.
 func (c *core) Print(text string) {
 	if c.options.Print == nil {

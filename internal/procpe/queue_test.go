@@ -23,9 +23,9 @@ func tile(t *tl.PE, n, value int) tl.Tile { return t.Full(tl.Shape{n}, tl.I64, f
 func firstElement(x tl.Tile) int { return int(x.Values()[0]) }
 
 // TestQueuesHaveSlots checks when Send waits. A sender can send four messages of one slot
-// before the receiver takes one, and can send a message larger than the queue only if its
-// receive is posted. The test also checks that messages arrive in order, and that receives
-// get the messages in the order in which the receives were posted.
+// before the receiver takes one, and can send a message larger than the queue only if the
+// receive for that message is posted. The test also checks that messages arrive in order,
+// and that receives get the messages in the order in which the receives were posted.
 func TestQueuesHaveSlots(t *testing.T) {
 	runOneSession(t, setup{}, func(s *Session) {
 		a, b, g := joinTwo(s)

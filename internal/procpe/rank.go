@@ -154,7 +154,7 @@ func (c *core) connect(at tl.Port, p port) {
 }
 
 // Leave removes worker w from the group after its kernel has ended. When the last member
-// leaves, it returns an error if a queue still has messages that no member received.
+// leaves, Leave returns an error if a queue still has messages that no member received.
 func (g *Group) Leave(w *Worker) error {
 	for _, p := range w.core.ports {
 		if p.out != nil {

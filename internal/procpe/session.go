@@ -75,8 +75,8 @@ func (s *Session) newCore(await func([]comm.Condition, ...localWait) (int, error
 	}
 }
 
-// ErrDeadlock is the error of kernels that wait for messages of each other, or of kernels
-// that have ended.
+// ErrDeadlock is the error of kernels that can never continue. They wait for messages of
+// each other, or for messages of kernels that have already ended.
 var ErrDeadlock = errors.New("a deadlock, no kernel of the rank can continue")
 
 // Wait waits until at least one of the workers can continue, or until one of the conditions

@@ -177,8 +177,8 @@ func TestPointer(t *testing.T) {
 	commtest.Succeed(t, errs)
 }
 
-// TestNotAMemberInSession checks the error of a kernel in a session that puts data to a
-// rank which has no part of the window.
+// TestNotAMemberInSession runs a kernel in a session. The kernel puts data to a rank that
+// has no part of the window. The test checks the error of the kernel.
 func TestNotAMemberInSession(t *testing.T) {
 	const want = "rank 1 of the world has no part of x [2] u8, whose window is shared by [0]: use a window that the peer is a member of"
 	commtest.Succeed(t, forEachRank(t, 2, setup{}, func(c *comm.Comm, r *Rank) error {

@@ -16,11 +16,11 @@ var simulator = []string{module + "internal/", module + "tl.", module + "torch."
 // also have kernels.
 var library = []string{module + "ccl.", module + "tp.", module + "attention.", module + "task.", module + "scenario.", module + "comm", module + "bench."}
 
-// Line returns the innermost line of a stack that is in user code, such as "scale.go:12":
-// code neither of the standard library nor of this module. If there is none, it returns the
-// innermost line outside of the simulator, such as a line of a built-in collective, or "".
-// inside reports whether the innermost line outside of the standard library is in the
-// simulator.
+// Line returns the innermost line of a stack that is in user code, such as "scale.go:12".
+// User code is neither in the standard library nor in this module. If there is no such
+// line, it returns the innermost line outside of the simulator, such as a line of a
+// built-in collective, or "". inside reports whether the innermost line outside of the
+// standard library is in the simulator.
 //
 // text is the result of debug.Stack in a deferred call that has recovered a panic, or the
 // stack of one goroutine from runtime.Stack.

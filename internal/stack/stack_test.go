@@ -66,8 +66,8 @@ func TestLine(t *testing.T) {
 	}
 }
 
-// TestLoop checks the line that Loop returns for a function that contains an endless loop
-// with an empty body.
+// TestLoop checks that Loop returns the line of a loop with an empty body. Loop finds that
+// line in the source of the function that contains the loop.
 func TestLoop(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "kernel.go")
 	source := `package main

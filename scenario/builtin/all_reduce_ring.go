@@ -22,7 +22,7 @@ func oneWay(n int) []ring { return []ring{{0, n, +1, 2}} }
 func bothWays(n int) []ring { return []ring{{0, n / 2, +1, 2}, {n / 2, n - n/2, -1, 3}} }
 
 // hop is one of the 2P-1 steps of a ring at a rank, where P is the number of ranks. In step
-// s the rank handles the part with the number of the rank that is s positions before it. In
+// s the rank handles part q, where rank q is s positions before this rank in the ring. In
 // steps s < P the rank adds its own elements, which makes the part a sum over s+1 ranks. In
 // step P-1 the sum is complete. In later steps the rank forwards complete sums.
 type hop struct {

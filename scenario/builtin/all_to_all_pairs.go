@@ -8,9 +8,9 @@ import (
 
 // allToAllPairs sends row d of this rank's x to the inbox of rank d, for every rank d. Then
 // it copies the row that rank s has sent from the inbox to row s of out, for every rank s.
-// The kernel needs no barrier. Peers write the inbox of this rank after the launch has
-// started at all ranks, and so after this rank has copied the rows of the previous launch.
-// This rank ends after all peers have written its inbox.
+// The kernel needs no barrier. Peers write the inbox of this rank only after the launch has
+// started at all ranks. By then this rank has copied the rows of the previous launch. This
+// rank ends after all peers have written its inbox.
 func allToAllPairs(t *tl.PE, x, inbox, out tl.Ptr, n int, sent scenario.Matrix) {
 	me, ranks := t.Rank(), t.NumRanks()
 	for i := 1; i < ranks; i++ {

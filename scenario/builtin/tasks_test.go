@@ -56,8 +56,8 @@ func buildProgram(t *testing.T, pl *scenario.Plan, rank int) *task.Program {
 	return p
 }
 
-// findConflict describes a pair of overlapping regions of tasks a and b of which at least
-// one is written. It returns "" if there is none.
+// findConflict describes a conflict of tasks a and b: a region of a overlaps a region of b,
+// and at least one of the two regions is written. It returns "" if there is no conflict.
 func findConflict(a, b *task.Task) string {
 	for _, x := range a.Args {
 		for _, y := range b.Args {
@@ -73,8 +73,8 @@ func findConflict(a, b *task.Task) string {
 }
 
 // TestEdges checks that, in every scenario, explicit edges order all conflicting tasks of a
-// rank. They must, because one of the runtimes infers no edges. TestEdges also checks the
-// order of barriers; see checkSignals.
+// rank. Explicit edges are necessary, because one of the runtimes infers no edges.
+// TestEdges also checks the order of barriers; see checkSignals.
 func TestEdges(t *testing.T) {
 	conflicts := 0
 	for _, o := range variants() {

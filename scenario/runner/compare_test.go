@@ -150,9 +150,9 @@ func TestWithinTolerance(t *testing.T) {
 	}
 }
 
-// TestCompareChunks checks that a span of wrong elements may cross the boundary of chunks
-// and ends where the next chunk is right. It also checks that compare stops when the
-// context has ended.
+// TestCompareChunks checks that a span of wrong elements can cross the boundary between two
+// chunks. It checks that the span ends at the end of a chunk if the first element of the
+// next chunk is right. It also checks that compare stops when the context has ended.
 func TestCompareChunks(t *testing.T) {
 	const n = 3*compareChunk + 5
 	out := &scenario.Output{Buffer: &scenario.Buffer{Name: "out", DType: numeric.U8, Shape: []int{n}}}

@@ -15,8 +15,8 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// registerTasks registers a scenario for tests that has tasks and no kernel. Its golden
-// values require that the tasks leave the buffer out unchanged.
+// registerTasks registers a scenario for tests. The scenario has tasks and no kernel. Its
+// golden values require that the tasks leave the buffer out unchanged.
 func registerTasks(name, args string, orchestrate any) {
 	scenario.RegisterTasks(name, orchestrate)
 	scenario.Register(name, []byte(`summary: "a probe"

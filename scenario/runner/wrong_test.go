@@ -122,8 +122,8 @@ func TestWrongGolden(t *testing.T) {
 	}
 }
 
-// TestMissingBarrier checks that a run of several rounds finds wrong values if a kernel
-// ends while another rank still reads its window.
+// TestMissingBarrier checks that a run of several rounds finds wrong values if the kernel
+// of a rank ends while another rank still reads the window of that rank.
 func TestMissingBarrier(t *testing.T) {
 	stagedAgain = make(chan struct{})
 	o := runner.Options{Scenario: "probe_hasty", Backend: runner.InProc}
