@@ -22,12 +22,13 @@ func compareCmd() *cobra.Command {
 run, coll, probe and sweep; JSONL of experiments; or two folders of CSV files,
 whose files are paired by name.
 
-The files give each column a role: setting, by which rows are paired; result of
-which less or more is better; check; bound; other result. Versions and hashes
-are not compared. In files without roles, for example of other programs, columns
-of words are settings, and results are neither better nor worse until --lower or
---higher names their column. Rows of one file with the same keys must be equal
-in all columns; otherwise compare names the columns that distinguish them.
+The files give each column one of these roles: a setting (rows with equal
+settings are paired), a result that should be low, a result that should be high,
+a check, a bound, or another result. Versions and hashes are not compared. In
+files without roles, for example of other programs, columns of words are
+settings, and results are neither better nor worse until --lower or --higher
+names their column. Rows of one file with equal settings must be equal in all
+columns; otherwise compare names the columns that distinguish them.
 
 --threshold 2% ignores a change of up to 2% in any column; --threshold
 latency_ns=0.5% sets the limit of one column. Any change of a check counts.
