@@ -35,7 +35,8 @@ func TestHalvingSteps(t *testing.T) {
 	}
 }
 
-// blockOwners returns the owner of each block. The first block is that of the given rank.
+// blockOwners returns the owner of each block, in the numbering of the given rank: block 0
+// is its own block.
 func blockOwners(ranks, rank int) (list []int) {
 	h := newHalving(AllReduce, ranks, rank)
 	for number := range ranks {

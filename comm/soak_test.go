@@ -18,8 +18,8 @@ import (
 var soak = flag.Bool("soak", false, "run a million generations of barriers and signals")
 
 // generations returns the number of generations that a test runs. A generation is one
-// synchronization of ranks, such as a barrier. The number is a million with the flag -soak
-// and 5000 without it. With the race detector, it is divided by raceDivisor.
+// synchronization of ranks, such as a barrier. With the flag -soak the number is a million.
+// Without the flag it is 5000, or 5000/raceDivisor under the race detector.
 func generations() int64 {
 	if *soak {
 		return 1_000_000

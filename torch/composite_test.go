@@ -14,8 +14,8 @@ import (
 )
 
 // TestEpiloguesTakeEveryKindOfOperand checks that the epilogues of a product accept
-// operands of every kind: numbers, tiles, refs, rows and columns. Each operand is applied
-// to the sum before the sum is rounded to the dtype of the result.
+// operands of every kind: numbers, tiles, refs, rows and columns. Each step of an
+// epilogue is applied to the unrounded sum; only the result is rounded to its dtype.
 func TestEpiloguesTakeEveryKindOfOperand(t *testing.T) {
 	const m, k, n = 40, 70, 50
 	sq := tl.Shape{m, n}

@@ -63,7 +63,7 @@ func (x *Tensor) hosted(op string) *hosted.Tensor {
 }
 
 // scratch allocates memory for elems[i] elements in the HBM of PE pes[i], and returns it as
-// a tensor. If written is true, it also reserves memory of this computer for the values.
+// a tensor. If kernels write the values (written), it also reserves host memory for them.
 // The returned function frees the memory. op is the name of the calling operation, for
 // errors.
 func (c *Context) scratch(op, name string, dtype DType, pes []machine.PEID, elems []int, written bool) (_ *hosted.Tensor, free func() error, err error) {

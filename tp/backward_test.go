@@ -338,7 +338,7 @@ func TestGradientsDetectErrors(t *testing.T) {
 		}, "dx"},
 		"a term missing on a rank": {func(g *gradients, rank int) {
 			if rank == 1 {
-				for i := range in { // a column of rank 1 whether columns or rows are divided
+				for i := range in { // rank 1 has elements of this column in both divisions, by columns and by rows
 					g.w[i*out+11] = 0
 				}
 			}

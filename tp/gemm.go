@@ -50,8 +50,8 @@ func (f factor) extents() (rows, cols int) {
 
 // pieces returns the pieces of memory from which a kernel on PE pe reads a box of the
 // operand. The box and the pieces are in coordinates of the operand. For a transposed
-// operand the strides are exchanged, so that pointers move in the operand's coordinates,
-// too.
+// operand the strides are exchanged, so that pointers, too, are indexed by row and
+// column of the operand.
 func (f factor) pieces(row, col, rows, cols, pe int) []torch.Piece {
 	if !f.transposed {
 		return f.blockMatrix.pieces(row, col, rows, cols, pe)

@@ -233,8 +233,8 @@ func TestUnevenAllToAll(t *testing.T) {
 	}
 }
 
-// TestMappingErrors checks the errors of mappings for tensors that cannot be divided over
-// the ranks.
+// TestMappingErrors checks the errors of mappings for tensors that are not matrices or that
+// cannot be divided over the ranks.
 func TestMappingErrors(t *testing.T) {
 	spawn(t, newSystem(t, 4), 4, 4, func(r *torch.Rank) error {
 		x := torch.Must(r.Zeros(torch.F32, torch.Shape{10, 6}, Spread))

@@ -65,7 +65,7 @@ func wide(k coll.Kind) (src, dst bool) {
 // guard is the number of bytes before and after dst that must not change.
 const guard = 16
 
-// newJob draws a collective of n ranks with its inputs. The buffers fit into memoryBytes at
+// newJob picks a random collective of n ranks and fills its inputs. The buffers fit into memoryBytes at
 // each rank. slot is the size of a slot of the group.
 func newJob(pick picker, n, slot, memoryBytes int) *job {
 	j := &job{

@@ -82,8 +82,8 @@ func TestMutants(t *testing.T) {
 }
 
 // TestLaggard runs an all_gather and then a gather. It delays rank 2 in the all_gather, so
-// that rank 1 gets several steps ahead, in the gather. In the gather, rank 1 sends nothing
-// to rank 2. The test checks that rank 1 does not overwrite the slots that rank 2 still
+// that rank 1 enters the gather and gets several steps ahead. In the gather, rank 1 sends
+// nothing to rank 2. The test checks that rank 1 does not overwrite the slots that rank 2 still
 // reads.
 func TestLaggard(t *testing.T) {
 	const n = 3
@@ -105,7 +105,7 @@ func TestLaggard(t *testing.T) {
 			entries := 0
 			g.OnWait(func(phase string) bool {
 				if phase == "entry" && g.Comm().Rank() == 2 {
-					if entries++; entries == 2 { // it has compared notes with rank 0, but not with rank 1
+					if entries++; entries == 2 { // rank 2 has checked the call with rank 0, and not yet with rank 1
 						for range 2000 {
 							runtime.Gosched()
 						}

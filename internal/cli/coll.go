@@ -71,10 +71,11 @@ rounds integers towards zero; f16, bf16, f32, f64, i32 and i64; and --algo auto,
 direct and, for all_reduce and reduce, direct_one_phase. They have no lower
 bound, and their rows are printed at the end and not kept.
 
---format json prints one object: collective, ranks, ranks_per, rows, avg_busbw
-(wins with --algo all), wrong, file, config and schema (units and roles of the
-columns). Rows have the columns above (time_us, bound_share, bound_us,
-bound_kind), best and error with --algo all, and pe_exec_ns with --per-rank.
+--format json prints one object: collective, ranks, ranks_per, rows, avg_busbw,
+wrong, file, config and schema (units and roles of the columns). With --algo
+all, wins replaces avg_busbw. Rows have the columns above, with the names
+time_us, bound_share, bound_us and bound_kind. --algo all adds best and error,
+--per-rank adds pe_exec_ns.
 --format csv has the same columns.`,
 		Example: `  kernbench coll all_reduce
   kernbench coll all_reduce -b 1K -e 16M -f 4 --topology ring6 --algo ring

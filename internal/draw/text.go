@@ -134,7 +134,7 @@ func (f *face) layoutGlyphs(text string, do func(g *glyph, at float64)) float64 
 }
 
 // width returns the width of a text in pixels. It measures the text that the canvas writes,
-// in which other characters replace those that are not printable.
+// in which unprintable characters are replaced.
 func (s style) width(text string) float64 {
 	return s.size * s.face().layoutGlyphs(printable.Line(text), func(*glyph, float64) {})
 }

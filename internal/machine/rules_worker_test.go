@@ -245,7 +245,8 @@ func TestErrorsNameTheWorkersKernel(t *testing.T) {
 }
 
 // TestProgramErrors checks that a program fails to start if it has both or neither of Body
-// and Serve. It also fails if Homes does not have one PE of the launch for each rank.
+// and Serve. It also fails if Homes is not empty and does not have one PE of the launch for
+// each rank.
 func TestProgramErrors(t *testing.T) {
 	body := func(*tl.PE) {}
 	for _, c := range []struct {

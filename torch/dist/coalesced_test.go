@@ -227,9 +227,9 @@ func TestMisuseOfCoalescing(t *testing.T) {
 		"rank 2: all_reduce_coalesced: all_reduce of f32 [4], sum; all_reduce of f32 [5], sum; all_reduce of f32 [6], sum")
 }
 
-// TestALaunchBehindCoalescedCollectives checks that launches after coalesced collectives
-// wait for the collectives on the same PEs, although the host sends the launches before
-// their turn.
+// TestALaunchBehindCoalescedCollectives checks that a launch after coalesced collectives
+// starts only when the collectives on the PEs of the launch have ended. The host sends the
+// launch earlier, while the collectives still run.
 func TestALaunchBehindCoalescedCollectives(t *testing.T) {
 	l, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 		x := torch.Must(r.Full(1, torch.F32, torch.Shape{5}, torch.On(r.PE(r.Rank(), 0, 0))))
