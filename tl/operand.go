@@ -31,8 +31,8 @@ func (t *PE) argument(a *Arg, x any, refs bool) error {
 	return nil
 }
 
-// number converts a Go number to float64 and reports whether x is a number and the result
-// is exact. A value of a defined type, such as a DType, is not a number.
+// number converts a Go number to float64. ok is false if x is not a number, or an integer
+// that float64 may not represent exactly. A value of a defined type is not a number.
 func number(x any) (f float64, ok bool) {
 	switch v := reflect.ValueOf(x); {
 	case !v.IsValid() || v.Type().PkgPath() != "":

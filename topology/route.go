@@ -111,11 +111,10 @@ func (p *path) hop(to NodeID) bool {
 	return true
 }
 
-// extendTo extends the path from its end, an endpoint, to another endpoint. The path leads
-// from the first endpoint to its junction, from there to the junction of the second
-// endpoint, and then to the second endpoint. If the path reaches a node between the second
-// endpoint and its junction earlier, it continues from there directly to the second
-// endpoint.
+// extendTo extends the path, which ends at an endpoint, to the endpoint `to`. The path goes
+// up to the junction of its present end, across to the junction of `to`, and down to `to`.
+// If it meets a node of the way down before that, it goes down from that node. extendTo
+// reports whether all links of the path exist.
 func (p *path) extendTo(to NodeID) bool {
 	g := p.g
 	fromSIP, toSIP := int(g.Node(p.at).SIP), int(g.Node(to).SIP)

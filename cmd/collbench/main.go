@@ -169,7 +169,7 @@ func (t *table) measure(ctx context.Context, mpiProgram *mpi) error {
 	return nil
 }
 
-// median returns the median over the rounds of what value returns for each round.
+// median calls value for each round and returns the median of the results.
 func (t *table) median(value func(round) float64) float64 {
 	var list []float64
 	for _, r := range t.rounds {

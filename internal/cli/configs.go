@@ -37,8 +37,8 @@ func tasksCmd() *cobra.Command {
 	return configCommand(setup.Tasks, `tasks.yaml has the costs of scheduling tasks and the capacities of the runtimes:
 common numbers, and those of each runtime. kernbench run, sweep and comm run
 read it from --tasks FILE, else ./tasks.yaml, else the embedded file.`, `Show prints the numbers of tasks.yaml: the common ones, and a line for each
-runtime; a dash is a number that it does not have. The first line has the source
-of the configuration. --format yaml prints a complete tasks.yaml.
+runtime. A dash means that the runtime does not have this number. The first line
+has the source of the configuration. --format yaml prints a complete tasks.yaml.
 
 --format json prints one object: version, tasks (source and hash), control and
 runtimes, with the keys of the file; times are in ns, and their keys end in _ns.`,

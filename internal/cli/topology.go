@@ -50,9 +50,9 @@ func diagramCmd() *cobra.Command {
 		Short: "Draw a machine, a SIP, a cube or a PE",
 		Long: `Diagram draws a view of a machine: the SIPs and their links (system), the cubes
 of a SIP and its IO chiplet (sip), the NoC of a cube and the units on it (cube),
-or the units of a PE (pe). The legend has the bandwidths of links. Links that
-overrides change or remove are highlighted, with their own numbers. SIPs, cubes
-and PEs differ only by overrides.
+or the units of a PE (pe). The legend has the bandwidths of links. A link that
+is changed or removed by an override is highlighted, with its own numbers.
+--sip, --cube and --pe select what to draw; without overrides all are the same.
 
 The ending of the file name selects the format: .svg, .png, .dot or .gv, .json.
 --format selects it for standard output and for other names.
