@@ -46,8 +46,9 @@ func TestOOMScore(t *testing.T) {
 	}
 }
 
-// TestExplain checks for which deaths of ranks explain reports a lack of memory. A fake
-// /proc provides the kernel's counter of processes that it killed for lack of memory.
+// TestExplain checks when explain adds the reason "out of memory" to the error of a rank
+// that died. A fake /proc provides the kernel's counter of processes that it killed for
+// lack of memory.
 func TestExplain(t *testing.T) {
 	root := hosttest.Root(t, 2000)
 	t.Cleanup(host.Pretend(root))

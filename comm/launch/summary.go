@@ -20,9 +20,10 @@ const maxErrors = 4
 
 // summarise combines the failures of ranks, which are in the order in which the ranks
 // ended. It returns each root cause once, and then one error that lists the ranks that
-// failed in consequence. stopped says that the caller has stopped the run; then most
-// failures are consequences of the stop. If the run was stopped and no failure is a root
-// cause, summarise returns one of the failures as an example of what a rank was doing.
+// failed in consequence. The errors of ranks that did not stop when asked come last.
+// `stopped` says that the caller has stopped the run; then most failures are consequences
+// of the stop and are left out. If the run was stopped and no failure is a root cause,
+// summarise returns one of the failures as an example of what a rank was doing.
 func summarise(failures []failure, stopped bool) (errs []error) {
 	most := deadlocked // failures with at most this blame are root causes
 	if !stopped {

@@ -155,10 +155,10 @@ func (s *supervisor) handle(e event) {
 	}
 }
 
-// explain returns the error for a rank whose process died without an outcome. If the kernel
-// killed the process for lack of memory, it adds that reason to died. The kernel counts the
-// processes of the control group that it has killed for lack of memory; explain attributes
-// each of these kills to one rank.
+// explain returns the error for a rank whose process died without an outcome. This is the
+// error `died`, and also the reason if the kernel killed the process for lack of memory.
+// The kernel counts the processes of the control group that it has killed for lack of
+// memory; explain attributes each of these kills to one rank.
 func (s *supervisor) explain(died error) error {
 	if !killedForMemory(died) || host.OOMKills() <= s.oomKills {
 		return died

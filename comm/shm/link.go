@@ -20,8 +20,8 @@ func init() { comm.Register(Name, backend{}) }
 
 type backend struct{}
 
-// Join makes this process the given rank of the run that rendezvous names. It returns the
-// connection of the rank to the run.
+// Join makes this process the given rank of the run that rendezvous names. `bytes` is the
+// size of the control memory per rank. Join returns the connection of the rank to the run.
 func (backend) Join(ctx context.Context, rank, nranks int, rendezvous string, bytes int64) (comm.Link, error) {
 	l := &link{rank: rank, ranks: nranks}
 	var err error

@@ -139,7 +139,8 @@ func createRun(path string, f *os.File, rank, ranks int) (*file, error) {
 }
 
 // join joins the run whose file f was opened at path. If the run is dead, join removes the
-// file and returns errAgain.
+// file and returns errAgain. If this rank is the last one to join, join removes the path,
+// so that another run can use it.
 func join(path string, f *os.File, rank, ranks int) (*file, error) {
 	if err := lockWaiting(f, joinLock); err != nil {
 		return nil, err

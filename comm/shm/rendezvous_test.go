@@ -127,9 +127,9 @@ func TestSymlink(t *testing.T) {
 	}
 }
 
-// TestNotOurs checks that a file of the user at the path of a run is an error and is not
-// removed, and that a file of the user in the same folder is not removed. In /dev/shm, a
-// file with the name of a run is replaced whatever it contains.
+// TestNotOurs checks that joining fails if the path of the run is a file of the user. This
+// file and a file of the user in the same folder must not be removed. In /dev/shm, a file
+// with the name of a run is replaced whatever it contains.
 func TestNotOurs(t *testing.T) {
 	dir := t.TempDir() // it need not be in memory: no run is created there
 	given, sibling := filepath.Join(dir, "notes"), filepath.Join(dir, "kernbench.yaml")

@@ -31,7 +31,8 @@ type segment struct {
 // for each member, and one page for the count of members that have freed it.
 func segmentBytes(members int, bytes int64) int64 { return align(bytes, page)*int64(members) + page }
 
-// Map maps the segment at offset handle of the file into this process.
+// Map maps the segment at offset `handle` of the file into this process; handle 0 means
+// segment 0. `bytes` is the memory per member.
 func (l *link) Map(handle uint64, members []int, bytes int64) (comm.Segment, error) {
 	off := int64(handle)
 	if handle == 0 {

@@ -11,7 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestModule checks the rules for imports, printing, files and closed forms in this module.
+// TestModule checks that this module obeys the rules for imports, for printing, for access
+// to files and for files named formula.go.
 func TestModule(t *testing.T) {
 	found, err := check(os.DirFS("../.."))
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/kernbench/kernbench/internal/config/configtest"
 )
 
-// TestIndexIsFresh checks that docs/adr/README.md lists the records in its folder. With
-// -update it rewrites the index.
+// TestIndexIsFresh checks that docs/adr/README.md lists the decision records in its folder.
+// With -update it rewrites that file.
 func TestIndexIsFresh(t *testing.T) {
 	const folder = "../../docs/adr"
 	text, err := index(os.DirFS(folder))

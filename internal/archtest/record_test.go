@@ -43,8 +43,8 @@ var (
 
 var sections = []string{"## Context", "## Decision", "## Consequences"}
 
-// parseRecord parses the text of a decision record. It returns the entry of the record in
-// the index and lists the mistakes in the text.
+// parseRecord parses the text of a decision record. r is the entry of the record in the
+// index; problems lists the mistakes in the text.
 func parseRecord(file, text string) (r record, problems []string) {
 	r.file = file
 	name := fileName.FindStringSubmatch(file)

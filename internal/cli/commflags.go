@@ -132,7 +132,8 @@ func addTaskFlags(cmd *cobra.Command) *taskFlags {
 	return f
 }
 
-// checkSets returns an error if --set was given with a key that is not of tasks.yaml.
+// checkSets returns an error if --set was given with a key that does not begin with
+// "tasks.".
 func (f *taskFlags) checkSets() error {
 	for _, set := range f.Sets {
 		if !strings.HasPrefix(set, setup.Tasks.Prefix) {
@@ -184,8 +185,9 @@ func (f *taskFlags) readTasks(o *runner.Options) error {
 	return err
 }
 
-// checkFiles checks the files of a run: the scenario (o.Scenario, "" if the folder has it),
-// the configurations, the folder for values ("" for none) and the chart of the tasks.
+// checkFiles checks the files of a run: the scenario, the configurations, the folder for
+// values ("" for none) and the chart of the tasks. o.Scenario is "" if the scenario is in
+// the folder.
 func (f *taskFlags) checkFiles(o *runner.Options, folder string) error {
 	use := scenarioUses(o.Scenario).WritesIn("the folder", folder, runner.FolderFiles...).Writes("--gantt-svg", f.svg)
 	// Only the run may read a pipe, which can be read once. The run also reports errors.

@@ -47,9 +47,10 @@ runtimes, with the keys of the file; times are in ns, and their keys end in _ns.
 }
 
 // configCommand returns the command for a kind of configuration, with the subcommands show,
-// validate and schema. long is the help of the command, and showHelp the help of show. show
-// prints YAML or the result of describe. validate prints JSON with a member that other
-// kinds do not have; member is its name.
+// validate and schema. `long` is the help of the command, and showHelp is the help of show.
+// The subcommand show prints YAML or the result of describe. The subcommand validate can
+// print JSON; `member` is the part of its help that names the JSON members which only this
+// kind has.
 func configCommand(k *setup.Kind, long, showHelp, member string, schema func() []byte, describe func(*setup.Loaded) (result, error)) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: k.Name, Short: "Show and check " + k.Says, Long: long,

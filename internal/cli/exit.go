@@ -166,7 +166,8 @@ func (o *output) Write(p []byte) (n int, err error) {
 	return n, o.err
 }
 
-// flush writes the bytes that the escaping writer still holds.
+// flush writes the bytes that o.to, the writer that escapes unprintable characters, still
+// holds.
 func (o *output) flush() {
 	if text, ok := o.to.(*printable.Writer); ok && o.err == nil {
 		o.err = text.Flush()

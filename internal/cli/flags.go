@@ -83,8 +83,8 @@ func choiceFlag(cmd *cobra.Command, name, usage string, allowed ...string) *stri
 }
 
 // wordFlag adds to a command a flag whose value must be one of the allowed words. If
-// allowed is empty, any text is allowed. letter is the shorthand ("" for none) and chosen
-// the default. It returns a pointer to the value.
+// `allowed` is empty, any text is allowed. `letter` is the shorthand ("" for none), and
+// `chosen` is the default. wordFlag returns a pointer to the value.
 func wordFlag(cmd *cobra.Command, name, letter, usage, chosen string, allowed []string) *string {
 	kind := cmp.Or(strings.Join(allowed, "|"), "TEXT")
 	if len(kind) > maxKindWidth {

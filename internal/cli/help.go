@@ -50,8 +50,8 @@ var commandGroups = []*cobra.Group{
 	{ID: "other", Title: "Other commands:"},
 }
 
-// setGroup puts commands into the group of commandGroups with an ID, and returns the
-// commands.
+// setGroup puts commands into the group of commandGroups that has the given ID. It returns
+// the commands.
 func setGroup(id string, commands ...*cobra.Command) []*cobra.Command {
 	for _, c := range commands {
 		c.GroupID = id

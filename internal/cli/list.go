@@ -86,8 +86,8 @@ func addParamFlags(cmd *cobra.Command) func(b bench.Bench) (map[string]string, e
 }
 
 // completeParam returns a function with which the shell completes the values of the
-// parameter name. The values are those of the bench that the command line names, else of
-// the first bench that has the parameter.
+// parameter `name`. The values are those of the bench that the command line names. If it
+// names none, they are those of the first bench that has the parameter.
 func completeParam(name string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		benches := bench.All()

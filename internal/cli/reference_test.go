@@ -79,7 +79,8 @@ func commonFlags(root *cobra.Command) map[string]*pflag.Flag {
 	return all
 }
 
-// write writes the help of a command and of its subcommands.
+// write writes the help of a command and of its subcommands. For the subcommands schema and
+// validate, it writes the help only once, and a link to it for other commands.
 func (r *referenceText) write(cmd *cobra.Command) {
 	fmt.Fprintf(r, "\n## %s\n\n", cmd.CommandPath())
 	if first := r.first[cmd.Name()]; first != "" {

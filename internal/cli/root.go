@@ -169,8 +169,8 @@ func unknownCommand(cmd *cobra.Command, word string) error {
 		word, cmd.CommandPath(), strings.Join(names, ", "), config.DidYouMean(word, names), seeHelp(cmd)))
 }
 
-// addBuiltins adds cobra's commands help and completion, and makes unknown arguments
-// errors: cobra would report success.
+// addBuiltins adds cobra's commands help and completion. It changes these commands to
+// return an error for an unknown argument, because cobra would report success.
 func addBuiltins(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
@@ -197,8 +197,9 @@ func addBuiltins(root *cobra.Command) {
 	}
 }
 
-// noArgs returns an error if there are arguments. Most often such an argument is the name
-// of a machine without --topology; then the error suggests --topology.
+// noArgs returns an error if there are arguments. If the command has the flag --topology
+// and the flag was not given, the error suggests it: most often the argument is the name of
+// a machine.
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil

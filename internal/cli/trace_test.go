@@ -18,7 +18,7 @@ import (
 
 // TestTracesOfRuns records traces of runs. It checks that the critical path of the program,
 // and of every launch, takes exactly as long as the program or launch. It also checks that
-// no latency on a path is longer than the topology explains.
+// no latency on a path is longer than the topology allows.
 func TestTracesOfRuns(t *testing.T) {
 	small := []string{"sip.cube_mesh.w=2", "sip.cube_mesh.h=1"} // for runs that take long
 	tests := []struct {

@@ -36,7 +36,7 @@ type outcome struct {
 	outputs    [][]byte       // by holder; empty without values
 }
 
-// execute runs the collective once on all ranks of a machine, with settings s. per says
+// execute runs the collective once on all ranks of a machine, with settings s. `per` says
 // whether ranks are PEs or SIPs.
 func (p *problem) execute(r *torch.Rank, s ccl.Settings, per RanksPer) (*outcome, error) {
 	o := &outcome{start: simtime.Never, ends: make([]simtime.Time, p.ranks), outputs: make([][]byte, p.holders())}
@@ -80,7 +80,8 @@ func (a *participant) takePart(s ccl.Settings, o *outcome) error {
 
 // call allocates the tensors and starts the collective. It returns the works of the
 // collective, for which the caller must wait, and the tensors that will hold the results. A
-// result tensor has one block, or all blocks, of each rank of the participant.
+// result tensor holds, for each rank of the participant, either one block of the rank's
+// result or the whole result.
 func (a *participant) call() (works []*dist.Work, out []*torch.Tensor) {
 	in, blocks := blocks(a.collective, a.ranks)
 	op := reduceOps[a.reduction]
@@ -135,8 +136,8 @@ func (a *participant) call() (works []*dist.Work, out []*torch.Tensor) {
 func single(w *dist.Work, err error) []*dist.Work { return []*dist.Work{torch.Must(w, err)} }
 
 // list returns the tensors of the root in a gather or scatter, one for each rank. Tensor j
-// holds block first(j) of the root's input, or zeros. list returns nil for workers that are
-// not the root.
+// holds block first(j) of the root's input, or zeros if first(j) is the constant zeros.
+// list returns nil for workers that are not the root.
 func (a *participant) list(first func(j int) int) []*torch.Tensor {
 	if !slices.Contains(a.mine, a.root) {
 		return nil

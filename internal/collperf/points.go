@@ -22,8 +22,8 @@ type simulation struct {
 	next       int // index of the first problem whose rows are not in the tally yet
 }
 
-// simulate measures problems on simulated machines. In a comparison, the failure of an
-// algorithm does not stop the others.
+// simulate measures problems on simulated machines and adds their rows to t. If it compares
+// all algorithms, the failure of an algorithm does not stop the others.
 func (o *Options) simulate(ctx context.Context, problems []*problem, t *tally) error {
 	s := &simulation{Options: o, problems: problems, algorithms: o.algorithms(), tally: t}
 	for _, p := range problems {
@@ -85,8 +85,9 @@ func (o *Options) identity(ranks int) string {
 		topology.OriginOf(o.Topology.Spec()).Hash, topology.OriginOf(o.configuration()).Hash)
 }
 
-// run measures the point with an index. The row that it returns does not repeat the
-// settings of the point.
+// run measures the point with the given index. The row that it returns does not repeat the
+// settings of the point. If a comparison skips the algorithm, the row has the reason
+// instead of a time.
 func (s *simulation) run(ctx context.Context, index int, _ experiment.Point) (storedRow, error) {
 	p, algorithm := s.problem(index), s.algorithm(index)
 	row, err := s.measure(ctx, p, algorithm)

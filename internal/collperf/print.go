@@ -73,7 +73,8 @@ const (
 	ranksRow    = " %11d %6s %6s %6d %18s %6d %18s\n"
 )
 
-// formatNumber formats a number with a number of decimal places, or "-" if it is nil.
+// formatNumber formats a number with the given number of decimal places. It returns "-" if
+// the number is nil.
 func formatNumber(x *float64, places int) string {
 	if x == nil {
 		return "-"

@@ -167,9 +167,9 @@ func (m *member) measure(p *problem, g *coll.Group) (f rankResult, err error) {
 	return f, nil
 }
 
-// fillRepeating fills a buffer with repetitions of the slice bytes. It starts with the byte
-// of the slice at index `from`, modulo the length of the slice. If the slice is empty, the
-// buffer does not change.
+// fillRepeating fills a buffer with repetitions of the slice `bytes`. It starts with the
+// byte of the slice at index `from`, modulo the length of the slice. If the slice is empty,
+// the buffer does not change.
 func fillRepeating(buffer, bytes []byte, from int) {
 	for len(bytes) > 0 && len(buffer) > 0 {
 		n := copy(buffer, bytes[from%len(bytes):])

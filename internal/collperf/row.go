@@ -190,8 +190,8 @@ type Win struct {
 	Sizes     int    `json:"sizes"`
 }
 
-// wins counts for each algorithm of a comparison at how many sizes it was best. Algorithms
-// with most wins come first.
+// wins returns, for each algorithm of a comparison, the number of sizes at which the
+// algorithm was best. Algorithms with most wins come first.
 func wins(rows []Row) (list []Win) {
 	for _, r := range rows {
 		i := slices.IndexFunc(list, func(w Win) bool { return w.Algorithm == r.Algorithm })

@@ -27,10 +27,11 @@ type Summary struct {
 	Failed *experiment.Failed
 }
 
-// Run measures a collective. Unless onRow is nil, Run calls it with each row, in order; the
-// rows of all algorithms at a size come together. Several simulated rows are measured at
-// the same time, and Run calls onRow with a row as soon as the row is complete. For real
-// ranks, Run calls onRow after all rows have been measured.
+// Run measures a collective. It returns all rows and their totals. Unless onRow is nil, Run
+// calls it with each row, in order; the rows of all algorithms at a size come together.
+// Several simulated rows are measured at the same time, and Run calls onRow with a row as
+// soon as that row and all earlier rows are complete. For real ranks, Run calls onRow after
+// all rows have been measured.
 func Run(ctx context.Context, o Options, onRow func(Row)) ([]Row, Summary, error) {
 	n, err := o.Ranks()
 	if err := cmp.Or(err, o.Validate()); err != nil {
@@ -61,7 +62,8 @@ type tally struct {
 	onRow func(Row)
 }
 
-// add appends latest, the rows of the algorithms at one size, and updates the totals.
+// add appends `latest`, the rows of all algorithms at one size, to the rows of t. It marks
+// the best of these rows, updates the totals and calls onRow with each row.
 func (t *tally) add(o *Options, latest []Row) {
 	moves := t.sum.Ranks*o.addends() > 1 && (o.Collective == ccl.Barrier || latest[0].Count > 0)
 	if all := len(o.algorithms()); moves && all > 1 && len(latest) == all { // a shard may have only some of the algorithms
@@ -91,7 +93,8 @@ func (o *Options) problems(ranks int) (all []*problem) {
 	return all
 }
 
-// measure measures a problem with an algorithm on a new machine.
+// measure measures a problem with an algorithm on a new machine. It returns an error and
+// measures nothing if the algorithm is predicted to be far slower than the fastest one.
 func (o *Options) measure(ctx context.Context, p *problem, algorithm string) (row Row, err error) {
 	defer func() {
 		switch v := recover().(type) {

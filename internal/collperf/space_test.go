@@ -82,8 +82,9 @@ func (p point) meaningful() bool {
 	return !(p.collective == ccl.SendRecv && p.world == 1) && !(p.per == PerSIP && p.world > 16)
 }
 
-// TestWholeSpace checks random points of the space. With -whole it takes half an hour and
-// checks all points except those that send more than two million messages:
+// TestWholeSpace checks random points. A point is a combination of collective, algorithm,
+// kind and number of ranks, number of elements and dtype. With -whole the test takes half
+// an hour and checks all points except those that send more than two million messages:
 //
 //	go test ./internal/collperf -run WholeSpace -whole -timeout 2h
 func TestWholeSpace(t *testing.T) {

@@ -323,8 +323,8 @@ func TestAll(t *testing.T) {
 	}
 }
 
-// TestWithoutRoles checks files without roles. Columns of words are settings. Columns of
-// numbers have no better direction, unless the options give one.
+// TestWithoutRoles checks files without roles. Columns of words are settings. For columns
+// of numbers, neither lower nor higher values are better, unless the options say so.
 func TestWithoutRoles(t *testing.T) {
 	a, b := read(t, "kind n t_ns ok\ntcm 8 10 true\nhbm 8 20 true\n"), read(t, "kind n t_ns ok\ntcm 8 9 true\nhbm 8 21 false\n")
 	for _, tt := range []struct {
@@ -440,8 +440,8 @@ func TestAnotherChoice(t *testing.T) {
 	}
 }
 
-// TestSaidOnce checks that a column of points is not compared if it repeats the values of a
-// column of rows.
+// TestSaidOnce checks that a column of points, such as point.crit_ns, is not compared if it
+// repeats the values of a column of rows, such as crit_ns.
 func TestSaidOnce(t *testing.T) {
 	point := func(whole, row string) *table.Table {
 		return read(t, "n/s point.crit_ns/l crit_ns/l\n8 "+whole+" "+row+"\n")

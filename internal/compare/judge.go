@@ -35,9 +35,9 @@ func number(cell any) *big.Rat {
 	return nil
 }
 
-// judge compares cells a and b of a column with a role. It returns the values, the change
-// in percent and the verdict. A change of at most threshold, as a share of a, counts as
-// equal.
+// judge compares cells a and b of a column with the given role, which says whether lower or
+// higher values are better. It returns the values, the change in percent and the verdict. A
+// change of at most `threshold`, as a share of a, counts as equal.
 func judge(role table.Role, a, b any, threshold *big.Rat) Cell {
 	c := Cell{A: table.Text(a), B: table.Text(b), Verdict: Equal}
 	neutral := role != table.Lower && role != table.Higher && role != table.Check

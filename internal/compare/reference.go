@@ -41,7 +41,7 @@ func References() []string {
 	return lists.Make(len(entries), func(i int) string { return strings.TrimSuffix(entries[i].Name(), ".csv") })
 }
 
-// GetReference returns the reference with a name.
+// GetReference returns the reference with the given name.
 func GetReference(name string) (*Reference, error) {
 	if !slices.Contains(References(), name) {
 		return nil, fmt.Errorf("no reference %q: there are %s%s", name, strings.Join(References(), ", "), config.DidYouMean(name, References()))

@@ -89,11 +89,11 @@ func All(a, b []table.Named, o Options) (*Summary, error) {
 	return nil, errors.New("they have no table of the same name: compare two files, or two folders with the same files")
 }
 
-// optional reports whether the table with a name may be missing in one of two results:
-// metrics and times of ranks.
+// optional reports whether the table with the given name may be missing in one of two
+// results. Only metrics and times of ranks may be missing.
 func optional(name string) bool { return name == experiment.Metrics || name == experiment.Ranks }
 
-// findTable returns the table with a name, or nil if there is none.
+// findTable returns the table with the given name, or nil if there is none.
 func findTable(tables []table.Named, name string) *table.Table {
 	for _, t := range tables {
 		if t.Name == name {

@@ -90,7 +90,7 @@ func isEmptyStdout(name string) bool {
 	return err == nil && info.Mode().IsRegular() && info.Size() == 0 && file.IsStdout(info)
 }
 
-// preset reads the preset with a name and applies --set arguments.
+// preset reads the preset with the given name and applies --set arguments.
 func (p Presets) preset(name string, sets []string) (*Doc, error) {
 	text, err := p.Source(name)
 	if err != nil {
@@ -252,7 +252,7 @@ func (f File[T]) Parse(file string, text []byte, sets ...string) (*T, error) {
 	return f.decode(f.Presets.Parse(file, text, sets...))
 }
 
-// Preset reads and decodes the preset with a name.
+// Preset reads and decodes the preset with the given name.
 func (f File[T]) Preset(name string) (*T, error) { return f.decode(f.preset(name, nil)) }
 
 // Default reads and decodes the preset default. It panics if the preset has mistakes,

@@ -150,8 +150,8 @@ func (d *Doc) ErrorIn(path, text string, before int, format string, args ...any)
 }
 
 // Latest returns the path whose value is in the topmost layer, because the user most likely
-// changed that value last. The topmost layer is --set, then the file, then the files that
-// it extends. If several paths are in the same layer, it returns the first.
+// changed that value last. From top to bottom, the layers are --set, the file, and the
+// files that it extends. If several paths are in the same layer, Latest returns the first.
 func (d *Doc) Latest(paths ...string) string {
 	best, least := "", 0
 	for _, p := range paths {

@@ -28,7 +28,8 @@ type Scalars map[reflect.Type]Scalar
 // starts.
 var Quantities = Scalars{}
 
-// Define adds the syntax of type T.
+// Define adds the syntax of type T to s. `want` describes the syntax in messages, parse
+// reads a value of type T from text, and format writes it as text.
 func Define[T any](s Scalars, want string, parse func(string) (T, error), format func(T) string) {
 	s[reflect.TypeFor[T]()] = Scalar{
 		Want:   want,
@@ -97,8 +98,7 @@ func (l Limit) holds(n int64) bool {
 }
 
 // wholeNumber parses node n as an integer that l allows. It accepts only plain decimal
-// digits. A quoted number is text, and 1e3, 0x10 or 1_000 are more likely mistakes than
-// intended.
+// digits. A quoted number is text, and 1e3, 0x10 or 1_000 are probably mistakes.
 func wholeNumber(n *node, l Limit) (int64, error) {
 	digits := strings.TrimPrefix(n.text, "-")
 	plain := n.tag != "!!str" && digits != "" && strings.Trim(digits, "0123456789") == "" && (digits[0] != '0' || digits == "0")

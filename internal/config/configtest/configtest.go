@@ -60,7 +60,8 @@ func Resolve(t *testing.T, text []byte) *jsonschema.Resolved {
 }
 
 // Agree checks that the loader and the schema agree on a file, and reports whether both
-// accept it.
+// accept it. They may disagree on a file that breaks one of the rules in d.LoaderOnly: only
+// the loader refuses such a file.
 func (d *Drift) Agree(t *testing.T, what string, tree map[string]any) bool {
 	t.Helper()
 	text, err := json.Marshal(tree) // JSON is YAML
