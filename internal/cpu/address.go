@@ -68,8 +68,8 @@ func (c *Core) find(b *tl.Block) (err error) {
 }
 
 // appendRequests appends a request for each piece to a list and returns the list. Each
-// request is a read into the PE's TCM, or a write from the TCM. appendRequests reuses the
-// paths of earlier requests that are in the unused capacity of the list.
+// request is a read into the PE's TCM, or a write from the TCM. Requests in the unused
+// capacity of the list are overwritten; the memory of their paths is used again.
 func (c *Core) appendRequests(to []pe.Request, pieces []pe.Access, op memory.Op, class fabric.Class) []pe.Request {
 	tcm := c.pe.Memory(topology.KindTCM)
 	for _, p := range pieces {

@@ -13,7 +13,8 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// Composite starts a command that streams tiles from memory to memory.
+// Composite starts a command that streams tiles from memory to memory. It returns a handle
+// with which the kernel can wait for the end of the command.
 func (c *Core) Composite(cmd *tl.Composite) (tl.Handle, error) {
 	if err := c.tick(); err != nil {
 		return tl.Handle{}, err
@@ -61,8 +62,9 @@ type builder struct {
 	reads, writes []pe.Access // all memory that the composite accesses
 }
 
-// plan returns the plan of a composite. It is an error if the result partly overlaps an
-// operand in memory.
+// plan returns the plan of a composite. It returns an error if the result overlaps an
+// operand in memory. There is one exception: unless the composite is a matrix product, the
+// result may occupy exactly the memory of an operand.
 func (b *builder) plan(cmd *tl.Composite) (pe.Plan, error) {
 	c := b.core
 	out := tl.Value{Shape: cmd.Out.Shape, DType: cmd.Out.DType, InMem: true, Ptr: &cmd.Out.Ptr}

@@ -76,8 +76,8 @@ func computeName(cmd *tl.Compute) string {
 	return strings.ToLower(cmd.Kind.String())
 }
 
-// mathOp returns the elementwise operation whose cost a command has. Commands that only
-// move elements, such as a transposition, cost as much as an addition.
+// mathOp returns the elementwise operation that has the same cost as a command. Commands
+// that only move elements, such as a transposition, cost as much as an addition.
 func mathOp(cmd *tl.Compute) numeric.Op {
 	switch cmd.Kind {
 	case oplog.Math, oplog.Reduce:

@@ -165,8 +165,8 @@ type receive struct {
 }
 
 // Recv receives the next message of the named port; AnyPort stands for any port. The
-// message goes into a new tile v, or into memory if into is not nil. If wait is false, Recv
-// returns a handle before the message has arrived. Recv also returns the port of the
+// message goes into a new tile v, or into memory if `into` is not nil. If `wait` is false,
+// Recv returns a handle before the message has arrived. Recv also returns the port of the
 // message.
 func (c *Core) Recv(name tl.Port, v *tl.Value, into *tl.Block, wait bool) (tl.Handle, tl.Port, error) {
 	if err := c.tick(); err != nil {

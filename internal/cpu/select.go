@@ -70,7 +70,8 @@ func (c *Core) checkCase(x *tl.Case) error {
 
 // ready returns the time at which case i is ready, as far as is known now. The result is at
 // most the present time if the case is ready, and simtime.Never if another PE must act
-// first. A CPU that polls sees a credit only at the next poll, counted from began.
+// first. A CPU that polls sees a credit only at the next poll; its first poll is at the
+// time `began`.
 func (s *selection) ready(i int, began simtime.Time) simtime.Time {
 	c, x := s.core, &s.cases[i]
 	switch x.Kind {

@@ -140,7 +140,7 @@ func (c *Core) WaitSignal(number int, cmp tl.Cmp, value int64) error {
 	return nil
 }
 
-// Barrier returns the state of the barrier on a signal.
+// Barrier returns the state of the barrier that uses the given signal.
 func (c *Core) Barrier(number int) *tl.Barrier { return &c.home.signal(number).barrier }
 
 // TestSignal reports whether the comparison of a signal with a value holds now.

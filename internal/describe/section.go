@@ -161,8 +161,8 @@ func WriteMachine(ctx context.Context, w io.Writer, m Machine, g *topology.Graph
 	return out.Flush()
 }
 
-// writeRows writes a row for every link. row formats the numbers of a link, and between
-// separates rows.
+// writeRows writes a row for every link. The function `row` formats the numbers of a link,
+// and the text `between` separates rows.
 func writeRows(ctx context.Context, out *bufio.Writer, g *topology.Graph, between string, row func(linkNumbers) linkRow) error {
 	const every = 4096 // number of links between checks of the context
 	known := map[linkNumbers]linkRow{}

@@ -162,9 +162,9 @@ type prefixes struct {
 	names []string
 }
 
-// scale formats n, multiplied by unit, with the largest prefix that leaves at least one
-// digit before the point. n may exceed every integer type, because it may be a sum over the
-// system.
+// scale formats n, multiplied by `unit`, with the largest prefix that leaves at least one
+// digit before the point. The text `name`, such as "B/s", follows the prefix. n may exceed
+// every integer type, because it may be a sum over the system.
 func (p prefixes) scale(n json.Number, unit float64, name string) string {
 	x, err := n.Float64()
 	if err != nil {
@@ -220,8 +220,8 @@ func leaf(name string, facts ...string) branch {
 	return branch{text: name + ": " + strings.Join(facts, ", ")}
 }
 
-// write writes the branch and the branches below it. first is the indent of its own line,
-// and rest is the indent of the lines below.
+// write writes the branch and the branches below it. `first` is the indent of its own line,
+// and `rest` is the indent of the lines below.
 func (b branch) write(w *strings.Builder, first, rest string) {
 	w.WriteString(first + b.text + "\n")
 	for i, s := range b.sub {

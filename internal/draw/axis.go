@@ -23,8 +23,8 @@ func (a Axis) text() string {
 	return a.Label + " (" + a.Unit + ")"
 }
 
-// tooltip returns a line of a tooltip: the label of the axis, or name if the axis has no
-// label, followed by v with its unit.
+// tooltip returns a line of a tooltip: the label of the axis, followed by v with its unit.
+// If the axis has no label, the text `name` replaces it.
 func (a Axis) tooltip(name string, v float64) string {
 	return cmp.Or(a.Label, name) + ": " + withUnit(a.Format, v, a.Unit)
 }
@@ -41,8 +41,8 @@ func withUnit(format func(float64) string, v float64, unit string) string {
 	return text + " " + unit
 }
 
-// check returns an error for the first value that the axis cannot show. name says in the
-// error which values these are, such as `x of series "ring"`.
+// check returns an error for the first value that the axis cannot show. In the error, the
+// text `name` says which values these are, such as `x of series "ring"`.
 func (a Axis) check(name string, values []float64) error {
 	for i, v := range values {
 		switch {
@@ -56,8 +56,9 @@ func (a Axis) check(name string, values []float64) error {
 }
 
 // span returns the ends of the axis. On a linear axis they are multiples of the tick step.
-// A linear axis starts at 0 if the smallest value is far below the largest, or always if
-// fromZero is set.
+// A linear axis of positive values starts at 0 if the smallest value is far below the
+// largest, or always if fromZero is set. Likewise, a linear axis of negative values ends at
+// 0.
 func (a Axis) span(values []float64, fromZero bool) (lo, hi float64) {
 	lo, hi = slices.Min(values), slices.Max(values)
 	switch {

@@ -130,7 +130,8 @@ func layoutNames(names []string, slot float64) groupNames {
 }
 
 // labelInterval returns the smallest n such that n rows together are at least as high as a
-// label. Only every n-th row then has a label. height is the height of a row.
+// label. Only every n-th row then has a label. `height` is the height of a row. For upright
+// labels, columns take the place of rows.
 func labelInterval(height float64) int { return int(math.Ceil((sizeTick + 1) / height)) }
 
 // height returns the height of the space that the names take below the ticks, in pixels.

@@ -18,9 +18,9 @@ type builder struct {
 	overridden      map[pair]*overrideEffect
 }
 
-// Topology lays out a view of a compiled system. at selects the SIP, the cube and the PE to
-// show, as far as the view needs them. Topology returns an error if one of them, or the
-// view, does not exist.
+// Topology lays out a view of a compiled system. The place `at` selects the SIP, the cube
+// and the PE to show, as far as the view needs them. Topology returns an error if one of
+// them, or the view, does not exist.
 func Topology(g *topology.Graph, view View, at Place) (*Diagram, error) {
 	s := g.Spec()
 	var missing []error
@@ -137,7 +137,7 @@ func (p *builder) join(d *Diagram, w wire, links ...endpoints) {
 }
 
 // arrow returns a space and an arrow character such as → that points in the direction of
-// the wire, or in the opposite direction if along is false. It returns "" if the wire is
+// the wire, or in the opposite direction if `along` is false. It returns "" if the wire is
 // not drawn.
 func (w *wire) arrow(along bool) string {
 	if w.path == nil {

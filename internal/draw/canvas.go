@@ -168,8 +168,8 @@ func (c *canvas) text(s style, at point, text string) {
 	c.items = append(c.items, textLine{s, at, text})
 }
 
-// group calls draw. Everything that draw adds to the canvas becomes one group with the
-// tooltip tip.
+// group calls draw. Everything that draw adds to the canvas becomes one group, whose
+// tooltip is `tip`.
 func (c *canvas) group(tip string, draw func()) {
 	outer := c.items
 	c.items = nil

@@ -173,8 +173,8 @@ func (d *Diagram) subtitle(maxWidth float64) string {
 	return s.cut(d.source, maxWidth-s.width(hash)) + hash
 }
 
-// paint draws everything except the heading and the legend. at is the position of the top
-// left corner of the area of blocks. Blocks and wires have tooltips. Overridden wires are
+// paint draws everything except the heading and the legend. The point `at` is the top left
+// corner of the area of blocks. Blocks and wires have tooltips. Overridden wires are
 // painted over the others.
 func (d *Diagram) paint(c *canvas, at point) {
 	for _, f := range d.frames {

@@ -47,7 +47,7 @@ func drawView(t testing.TB, g *topology.Graph, v View, at Place) *Diagram {
 }
 
 // systemSettings returns the settings for a network of n SIPs with the given shape,
-// followed by the settings in more.
+// followed by the settings in `more`.
 func systemSettings(shape topology.Shape, n int, more ...string) []string {
 	return append([]string{"system.sips.topology=" + string(shape), fmt.Sprintf("system.sips.count=%d", n)}, more...)
 }

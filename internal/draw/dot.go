@@ -140,10 +140,12 @@ func pixels(v float64) int { return int(math.Round(v)) }
 // The extension .gv selects dot.
 var DiagramFormats = []string{"svg", "png", "dot", "json"}
 
-// DiagramFormat returns the given format. If none is given, it returns the format that the
-// extension of the file name selects, or svg if the name has no extension. It returns an
-// error if the extension selects no format and none is given, or if the extension and the
-// given format differ.
+// DiagramFormat returns the format of the picture for the file name `out`. `given` is the
+// format that the user has chosen, or "". The extension of the name selects a format. If
+// there is no extension, or the extension selects no format, the result is `given`. Without
+// an extension and without `given`, the result is svg. DiagramFormat returns an error if
+// the extension and `given` select different formats. It also returns an error if the
+// extension selects no format and `given` is "".
 func DiagramFormat(out, given string) (string, error) {
 	ending := strings.ToLower(strings.TrimPrefix(filepath.Ext(out), "."))
 	if ending == "" {

@@ -92,8 +92,8 @@ func (p *GanttPanel) Span() simtime.Time {
 	return end
 }
 
-// Fold selects the rows to show: the first rows that have bars, at most limit rows. rest
-// holds lines of text that count the busy rows and the idle rows that are left out.
+// Fold selects the rows to show: the first rows that have bars, at most `limit` rows.
+// `rest` holds lines of text that count the busy rows and the idle rows that are left out.
 func (p *GanttPanel) Fold(limit int) (shown []GanttRow, rest []string) {
 	busy := slices.DeleteFunc(slices.Clone(p.Rows), func(r GanttRow) bool { return len(r.Bars) == 0 })
 	shown = busy[:min(limit, len(busy))]

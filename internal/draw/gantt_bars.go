@@ -80,8 +80,8 @@ func shownWidth(w tenths) tenths {
 // addNarrow adds bars[0] to the strips, together with the narrow bars that start within the
 // same 0.5 pixels (a speck). It returns the number of added bars. Each activity gets a
 // segment as long as its bars, so that the picture shows how busy the row was. If no other
-// bar follows soon, the activity with the most time gets the whole speck, so that it is
-// visible.
+// bar follows soon, the activity with the most time gets the whole speck, so that the
+// activity is visible.
 func (a *placedAxis) addNarrow(strips *[NumActivities]strip, bars []GanttBar) int {
 	var times [NumActivities]simtime.Time
 	start, n := a.at(bars[0].From), 0
@@ -155,8 +155,8 @@ func (t *strip) add(from, to tenths) {
 	t.to = to
 }
 
-// draw draws the strip as a dashed line. start is the left end of the row at half height,
-// and width is the height of bars.
+// draw draws the strip as a dashed line. `start` is the left end of the row at half height.
+// `width` is the width of the line, which equals the height of bars.
 func (t *strip) draw(c *canvas, a Activity, start point, width float64) {
 	if len(t.dashes) == 0 {
 		return

@@ -199,9 +199,9 @@ type timeTick struct {
 	text string // number in the unit of the axis
 }
 
-// timeTicks returns the marks of a time axis from 0 to end, and the unit of their numbers.
-// The step is 1, 2 or 5 times a power of ten. There are at most limit steps, and at least
-// one if limit is 2 or more.
+// timeTicks returns the marks of a time axis from 0 to `end`, and the unit of their
+// numbers. The step is 1, 2 or 5 times a power of ten. There are at most `limit` steps, and
+// at least one if `limit` is 2 or more.
 func timeTicks(end simtime.Time, limit int) (ticks []timeTick, unit string) {
 	u := end.Unit()
 	step := simtime.Femtosecond

@@ -22,8 +22,8 @@ const (
 	mostlyIdle = '·' // a bin with some activity that is idle most of its time
 )
 
-// WriteGantt writes a chart as text, at most columns wide. A character stands for a bin of
-// time and shows the activity that takes the largest part of the bin:
+// WriteGantt writes a chart as text, at most `columns` characters wide. A character stands
+// for a bin of time and shows the activity that takes the largest part of the bin:
 //
 //	ring: makespan 12 µs
 //	control│BBBss·ss           │
