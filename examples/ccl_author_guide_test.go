@@ -90,7 +90,7 @@ func sources(t *testing.T) map[string]string {
 	return files
 }
 
-// removeShown removes block, a block of the page, from the text of the file that contains
+// removeShown removes `block`, a block of the page, from the text of the file that contains
 // it. The test fails if no file contains the block.
 func removeShown(t *testing.T, files map[string]string, block string) {
 	t.Helper()
@@ -103,8 +103,8 @@ func removeShown(t *testing.T, files map[string]string, block string) {
 	t.Errorf("no file of the folder has this, or it has it fewer times than the page:\n%s", block)
 }
 
-// buildVariant builds the program files with the changes of diff and returns the path of
-// the built program.
+// buildVariant changes the source text of a program as `diff` says, builds the program and
+// returns its path. `files` holds the source files by name.
 func buildVariant(t *testing.T, files map[string]string, diff string) string {
 	t.Helper()
 	root, err := filepath.Abs("../..")

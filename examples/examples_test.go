@@ -44,8 +44,8 @@ func build(t *testing.T, dir string) (program string) {
 // progressLine matches the lines of progress that slow runs write to standard error.
 var progressLine = regexp.MustCompile(`(?m)^\S+: \d+ of \d+ points.*\n`)
 
-// run runs a program. It returns standard output and standard error together, without lines
-// of progress, and the exit status.
+// run runs a program. It returns standard output and standard error together, without the
+// lines that show progress, and the exit status.
 func run(t *testing.T, program string, args ...string) (output string, status int) {
 	t.Helper()
 	cmd := exec.Command(program, args...)

@@ -107,8 +107,8 @@ func startProcesses(ctx context.Context, o Options, out *output, all order, s *s
 	}, nil
 }
 
-// startProcess starts the process of the rank in order o. memory is the shared memory of
-// the run, and out receives the output of the process.
+// startProcess starts a process for the rank that order `o` names. `memory` is the shared
+// memory of the run, and `out` receives the output of the process.
 func startProcess(o order, memory *os.File, out *output) (*process, error) {
 	ordersRead, ordersWrite, err := os.Pipe()
 	if err != nil {
@@ -144,8 +144,8 @@ func startProcess(o order, memory *os.File, out *output) (*process, error) {
 	return p, nil
 }
 
-// watch sends order o to the process and forwards the reports of the process as events.
-// When the process has ended and its pipes are closed, watch sends the event ended.
+// watch sends order `o` to the process and forwards the reports of the process as events.
+// When the process has ended and its pipes are closed, watch sends the event `ended`.
 func (p *process) watch(o order, events chan<- event) {
 	var pipes sync.WaitGroup
 	var last *outcome
@@ -210,8 +210,8 @@ type signalError struct{ syscall.Signal }
 // Error returns a text such as "killed by SIGKILL".
 func (e *signalError) Error() string { return "killed by " + unix.SignalName(e.Signal) }
 
-// killedForMemory reports whether died, the error for the death of a process, may mean that
-// the kernel killed the process for lack of memory. It only checks that the signal was
+// killedForMemory reports whether `died`, the error for the death of a process, may mean
+// that the kernel killed the process for lack of memory. It only checks that the signal was
 // SIGKILL. The other sign is the kernel's counter of such kills; see explain.
 func killedForMemory(died error) bool {
 	by, ok := errors.AsType[*signalError](died)

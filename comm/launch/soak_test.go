@@ -65,7 +65,7 @@ func soakJob(_ context.Context, c *comm.Comm, arg []byte) ([]byte, error) {
 
 // notifyAndWait notifies all other ranks. Then it waits until the number of notifications
 // that this rank has received in total is `times` multiplied by the number of other ranks.
-// times is the number of calls so far, including this call.
+// `times` is the number of calls so far, including this call.
 func notifyAndWait(c *comm.Comm, w *comm.Window, times int64) error {
 	for rank := range c.Size() {
 		if rank == c.Rank() {

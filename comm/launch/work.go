@@ -99,7 +99,7 @@ func (o order) callJob(ctx context.Context, job Job, c *comm.Comm, env environme
 }
 
 // blameFor returns whose fault err is, in the view of the rank that got it. For a nil error
-// it returns own.
+// it returns the constant `own`.
 func blameFor(ctx context.Context, err error) blame {
 	switch {
 	case errors.Is(err, comm.ErrPeer), errors.Is(err, comm.ErrLost):

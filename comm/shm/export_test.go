@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 )
 
-// Taken reports whether a process has joined the run whose file is at path as the given
-// rank.
+// Taken reports whether a process has joined a run as the given rank. The file of the run
+// is at path.
 func Taken(path string, rank int) (bool, error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -80,11 +80,11 @@ func initialize(f *os.File, ranks, first int) error {
 // minChecked is the smallest size, in bytes, that allocate compares with the free memory.
 const minChecked = 1 << 20
 
-// allocate reserves memory for n bytes of the file from offset off on. Without this
+// allocate reserves memory for n bytes of the file from offset `off` on. Without this
 // reservation, the kernel would detect a lack of memory only at a later write, and would
 // end the process with a signal. First, allocate compares n with the free memory and
-// returns an error if n is too large. The kernel would not return an error: the pages count
-// against the control group of this process, and the kernel kills a process of the group.
+// returns an error if n is too large. Without this check, the kernel would kill a process
+// of the control group, because the reserved pages count against the memory of the group.
 func allocate(f *os.File, off, n int64) error {
 	if n >= minChecked {
 		if err := host.Available().Check(uint64(n)); err != nil {

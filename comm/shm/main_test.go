@@ -124,7 +124,7 @@ func waitFor(t *testing.T, condition func() bool) {
 	}
 }
 
-// checkError fails the test unless the text of err is one of want.
+// checkError fails the test unless the text of err is one of the texts in `want`.
 func checkError(t *testing.T, err error, want ...string) {
 	t.Helper()
 	if err := commtest.Says(err, want...); err != nil {

@@ -126,8 +126,8 @@ func TestFreed(t *testing.T) {
 	})
 }
 
-// TestLauncherGone checks the error of a waiting rank when the launcher closes the file
-// holder that Create has returned.
+// TestLauncherGone checks the error of a waiting rank when the launcher closes `holder`,
+// one of the files that Create has returned.
 func TestLauncherGone(t *testing.T) {
 	memory, holder, err := shm.Create(2)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 )
 
 // openAsRank maps the header of a run's file f, checks the header and joins the run as the
-// given rank. ranks is the expected number of ranks.
+// given rank. `ranks` is the expected number of ranks.
 func openAsRank(f *os.File, rank, ranks int) (*file, error) {
 	m, err := open(f, ranks)
 	if err != nil {
@@ -94,8 +94,8 @@ func joinByName(ctx context.Context, rendezvous string, rank, ranks int) (*file,
 // errAgain reports that another process was faster, and that the caller must try again.
 var errAgain = errors.New("try again")
 
-// joinOrCreate joins the run whose file is at path as the given rank. If there is no file,
-// it creates the run.
+// joinOrCreate joins a run as the given rank. The file of the run is at path. If there is
+// no file, joinOrCreate creates the run.
 func joinOrCreate(path string, rank, ranks int) (*file, error) {
 	begin := join
 	f, err := os.OpenFile(path, os.O_RDWR|unix.O_NOFOLLOW, 0)

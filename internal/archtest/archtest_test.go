@@ -166,7 +166,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestCheckUnparsable checks that a file with a syntax error is an error with a position.
+// TestCheckUnparsable checks that a file with a syntax error leads to an error with a
+// position.
 func TestCheckUnparsable(t *testing.T) {
 	_, err := check(fstest.MapFS{"tl/pe.go": &fstest.MapFile{Data: []byte("package tl\nfunc {")}})
 	if err == nil || !strings.HasPrefix(err.Error(), "tl/pe.go:2:6: ") {

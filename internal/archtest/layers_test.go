@@ -53,7 +53,7 @@ var fileAccessors = []string{
 // yamlLibraries lists the import paths that only internal/config and tests may use.
 var yamlLibraries = []string{"go.yaml.in/yaml/...", "gopkg.in/yaml.v2", "gopkg.in/yaml.v3"}
 
-// layerOf returns the index in layers of the layer that contains a package, or -1 if no
+// layerOf returns the index in `layers` of the layer that contains a package, or -1 if no
 // layer does.
 func layerOf(pkg string) int {
 	for i, l := range layers {

@@ -77,7 +77,8 @@ func parseRecord(file, text string) (r record, problems []string) {
 	return r, append(problems, checkSections(body)...)
 }
 
-// field returns the rest of the line that begins with prefix, or "".
+// field returns the rest of the first line that begins with prefix, or "" if there is no
+// such line.
 func field(lines []string, prefix string) string {
 	for _, l := range lines {
 		if value, ok := strings.CutPrefix(l, prefix); ok {

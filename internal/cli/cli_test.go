@@ -32,7 +32,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files of the scripts")
 
-// kernbench runs the command kernbench of a script and exits.
+// kernbench implements the script command `kernbench ARGS...`. It runs the command line and
+// exits.
 func kernbench() {
 	setHost()
 	os.Exit(Run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))

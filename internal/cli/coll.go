@@ -126,9 +126,9 @@ time_us, bound_share, bound_us and bound_kind. --algo all adds best and error,
 
 func collectiveNames() []string { return lists.Map(ccl.Collectives(), ccl.Collective.String) }
 
-// measure measures collectives as o says and prints the rows in the given format. Text and
-// CSV rows are printed as soon as they are measured. report is the name of an HTML page to
-// write; "" for none.
+// measure measures collectives as `o` says and prints the rows in the given format. Text
+// and CSV rows are printed as soon as they are measured. `report` is the name of an HTML
+// page to write; "" for none.
 func measure(cmd *cobra.Command, o collperf.Options, report, format string) error {
 	p, err := startPoints(cmd, o.Collective.String(), &o.Experiment)
 	if err != nil {

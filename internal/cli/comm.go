@@ -195,8 +195,9 @@ values there, and reports as comm run does.`,
 }
 
 // redirectOutput sends everything that kernels print during a run to standard error, until
-// stop is called. This includes output of package fmt and of Printf of the tile language.
-// Standard output is only for results. redirectOutput also shows the progress of the run.
+// the returned function `stop` is called. This includes output of package fmt and of Printf
+// of the tile language. Standard output is only for results. redirectOutput also shows the
+// progress of the run.
 func redirectOutput(cmd *cobra.Command, name string, o *runner.Options) (stop func()) {
 	p, stdout := progress.Start(cmd.ErrOrStderr(), name), os.Stdout
 	o.Print, os.Stdout = p, os.Stderr

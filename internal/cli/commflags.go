@@ -22,7 +22,7 @@ import (
 
 // addScenarioFlags adds to a command the flags that choose a scenario's ranks and
 // parameters. The returned function stores the values of these flags in the options. If
-// tasks is not nil, values of --set that begin with "tasks." are added to tasks.Sets.
+// `tasks` is not nil, values of --set that begin with "tasks." are added to tasks.Sets.
 func addScenarioFlags(cmd *cobra.Command, tasks *taskFlags) func(*runner.Options) error {
 	var nranks, root, rounds int
 	intFlag(cmd, &nranks, "nranks", 0, "number `N` of ranks (default: that of --devices, else of the scenario)")
@@ -202,8 +202,8 @@ func (f *taskFlags) checkFiles(o *runner.Options, folder string) error {
 	return use.Check()
 }
 
-// report writes the charts of the tasks in r that the flags ask for, and calls print, which
-// prints r.
+// report calls `print`, which prints r. If r has tasks, report also writes the charts of
+// the tasks that the flags ask for.
 func (f *taskFlags) report(r *runner.Result, format string, print func() error) error {
 	if r.Tasks == nil {
 		return print()

@@ -140,8 +140,9 @@ source, hash%s and errors (file, line, column, path, message).`, k.Name, k.fallb
 	return cmd
 }
 
-// schemaCommand returns the subcommand schema of the command named parent. The subcommand
-// prints schema, the JSON Schema of the given kind of file.
+// schemaCommand returns the subcommand schema of the command named `parent`. The subcommand
+// prints the result of the function `schema`, which is the JSON Schema of the given kind of
+// file.
 func schemaCommand(parent, file string, schema func() []byte) *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema",

@@ -132,7 +132,7 @@ type misuse struct {
 }
 
 // refuse returns an error for the first rule in the list that applies, or nil if no rule
-// applies.
+// applies. A rule applies if its flag was given and its condition is true.
 func refuse(cmd *cobra.Command, list ...misuse) error {
 	for _, m := range list {
 		if m.when && cmd.Flags().Changed(m.flag) {

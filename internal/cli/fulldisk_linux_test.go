@@ -41,8 +41,9 @@ func TestFullDisk(t *testing.T) {
 }
 
 // startOnFullDisk starts a process that runs the command line with FULL replaced by a
-// folder on a full file system. Only this process sees the file system. prepared is a
+// folder on a full file system. Only this process sees the file system. `prepared` is a
 // folder that is copied there before the file system is filled; "" for none.
+// startOnFullDisk returns the exit status and the standard error of the process.
 func startOnFullDisk(t *testing.T, prepared, line string) (code int, stderr string) {
 	t.Helper()
 	at := t.TempDir()

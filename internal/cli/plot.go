@@ -104,7 +104,7 @@ of lines are logarithmic if the largest value is at least 16 times the smallest
 	})
 }
 
-// warnMissing prints a warning if points is not 0. points is the number of points whose
+// warnMissing prints a warning if `points` is not 0. This is the number of points whose
 // rows the sweep file at path lacks.
 func warnMissing(cmd *cobra.Command, path string, points int) {
 	if points > 0 {

@@ -82,9 +82,9 @@ func finishPoints(w io.Writer, o experiment.Options, err error) error {
 	return err
 }
 
-// pointsError returns the error of a command if points failed, or if ok is false because
-// values are wrong. wrong has an error for each wrong value. pointsError returns nil if no
-// points failed and ok is true.
+// pointsError returns the error of a command if points failed, or if `ok` is false because
+// values are wrong. `wrong` has an error for each wrong value. pointsError returns nil if
+// no points failed and `ok` is true.
 func pointsError(o experiment.Options, failed *experiment.Failed, ok bool, wrong []error) error {
 	switch {
 	case failed == nil && ok:

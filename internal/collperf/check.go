@@ -50,8 +50,8 @@ func (p *problem) countWrongAt(rank int, out, same []byte) (n int) {
 }
 
 // countDifferent returns the number of wrong elements in `got`, a block of a rank's output.
-// Where want has exact bits, an element must have these bits. Otherwise it must be within
-// the tolerance of want and have the same bits as in `same`, the block of another rank.
+// If `want` has exact bits, every element must have these bits. Otherwise it must be within
+// the tolerance of `want` and have the same bits as in `same`, the block of another rank.
 func (p *problem) countDifferent(got, same []byte, want *reference) (n int) {
 	size := p.dtype.Size()
 	for at := 0; at < p.count; {

@@ -17,7 +17,7 @@ type fabric struct {
 	w, h  int
 }
 
-// sets returns the settings KEY=VALUE that give a system the fabric.
+// sets returns the settings KEY=VALUE that give a system this fabric.
 func (f fabric) sets() []string {
 	sets := []string{"system.sips.topology=" + string(f.shape), fmt.Sprintf("system.sips.count=%d", f.w*f.h)}
 	if f.shape.Grid() {

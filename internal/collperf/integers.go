@@ -115,9 +115,9 @@ func roundoff(d tl.DType) float64 {
 	return 1 / float64(maxExact(d))
 }
 
-// tolerance returns how much a correct reduction of real numbers may differ from result,
-// the same reduction in float64. reals is the number of elements that are reduced, and
-// absolute is the sum of their absolute values. An average divides by ranks.
+// tolerance returns how much a correct reduction of real numbers may differ from `result`,
+// the same reduction in float64. `reals` is the number of elements that are reduced, and
+// `absolute` is the sum of their absolute values. An average is the sum divided by `ranks`.
 func tolerance(r ccl.Reduction, d tl.DType, reals, ranks int, result, absolute float64) float64 {
 	u, n := roundoff(d), float64(reals)
 	switch r {

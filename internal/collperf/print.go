@@ -82,7 +82,7 @@ func formatNumber(x *float64, places int) string {
 	return strconv.FormatFloat(*x, 'f', places, 64)
 }
 
-// writeHead writes the lines before the rows.
+// writeHead writes the lines before the rows. In the format json there are none.
 func (p *Printer) writeHead() error {
 	switch p.Format {
 	case "json":
@@ -104,7 +104,8 @@ func (p *Printer) writeHead() error {
 	return err
 }
 
-// writeRow writes a row.
+// writeRow writes a row. In the format json it writes nothing, because Foot writes all
+// rows.
 func (p *Printer) writeRow(r Row) error {
 	switch p.Format {
 	case "json":
@@ -134,7 +135,8 @@ func (p *Printer) writeRow(r Row) error {
 	return err
 }
 
-// Foot writes the lines after the rows.
+// Foot writes the lines after the rows. In the format json it writes the whole measurement,
+// and in the format csv nothing.
 func (p *Printer) Foot() (err error) {
 	switch p.Format {
 	case "json":
@@ -197,7 +199,7 @@ func bounds(rows []Row) (list []Row) {
 	return list
 }
 
-// writeCSV writes rows as CSV with the function write. It writes only the header if there
+// writeCSV writes rows as CSV with the function `write`. It writes only the header if there
 // are no rows.
 func (p *Printer) writeCSV(rows []Row, write func(*table.Table, io.Writer) error) error {
 	t, err := p.Table(rows)

@@ -140,9 +140,9 @@ func (p *problem) generate(rank int, row []float64) []byte {
 
 func (p *problem) isReal() bool { return p.values == Reals && p.dtype.IsFloat() }
 
-// newReference returns the expected result of a reduction. total is the reduction of all
-// inputs in float64, and absolute is the sum of their absolute values, both by element.
-// newReference overwrites total and absolute.
+// newReference returns the expected result of a reduction. `total` is the reduction of all
+// inputs in float64, and `absolute` is the sum of their absolute values, both by element.
+// newReference overwrites both slices.
 func (p *problem) newReference(total, absolute []float64) *reference {
 	if p.reduction == ccl.Avg {
 		for i := range total {

@@ -138,8 +138,9 @@ func TestRealAverages(t *testing.T) {
 	}
 }
 
-// TestRealSizes checks the values of real ranks for sizes from 0 to more than the number of
-// elements after which values repeat, with several iterations.
+// TestRealSizes checks the values of real ranks for several sizes, with several iterations.
+// The smallest size is 0. The largest has more elements than the period after which values
+// repeat.
 func TestRealSizes(t *testing.T) {
 	for _, c := range realRankCollectives(t) {
 		for values, window := range map[Values]bool{Integers: true, Reals: false} {
@@ -208,8 +209,8 @@ func TestRealRow(t *testing.T) {
 	}
 }
 
-// TestRealWrong checks that a row counts an element that is wrong at one rank in every
-// iteration.
+// TestRealWrong plants one wrong element at one rank in every iteration. It checks that a
+// row counts all these elements.
 func TestRealWrong(t *testing.T) {
 	for _, backend := range []Backend{Goroutines, Processes} {
 		for _, values := range []Values{Integers, Reals} {

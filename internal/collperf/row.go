@@ -155,7 +155,7 @@ func (p *problem) row(time simtime.Time) Row {
 	}
 	us, alg := microseconds(time), 0.0
 	if time > 0 {
-		alg = float64(r.Size) * 1e6 / float64(time) // bytes in fs to GB/s
+		alg = float64(r.Size) * 1e6 / float64(time) // from bytes per fs to GB/s
 	}
 	bus := alg * busFactor(p.collective, p.holders())
 	r.TimeUS, r.AlgBW, r.BusBW = &us, &alg, &bus

@@ -174,8 +174,8 @@ func (o *Options) measureOn(r *torch.Rank, p *problem, algorithm string) (row Ro
 	return o.row(p, used, total, ranks, wrong), nil
 }
 
-// row returns the row of an algorithm. total is the sum of the times of all iterations.
-// ranks holds the same sum for each rank. wrong is the number of wrong elements.
+// row returns the row of an algorithm. `total` is the sum of the times of all iterations,
+// and `ranks` holds the same sum for each rank. `wrong` is the number of wrong elements.
 func (o *Options) row(p *problem, algorithm string, total simtime.Time, ranks []simtime.Time, wrong int) Row {
 	iters := simtime.Time(o.iters())
 	r := p.row(total / iters)

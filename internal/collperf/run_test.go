@@ -16,7 +16,7 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// system returns the compiled topology with the given name. sets holds settings KEY=VALUE
+// system returns the compiled topology with the given name. `sets` holds settings KEY=VALUE
 // that change the topology.
 func system(t testing.TB, name string, sets ...string) *topology.Graph {
 	t.Helper()
@@ -109,9 +109,9 @@ func TestEveryType(t *testing.T) {
 	}
 }
 
-// TestRows checks that every number in the rows of the preset alpha_beta equals a closed
-// form to the last digit. On this preset, a message of n bytes takes 150 ns + n/100 ns. An
-// all-reduce on a ring of 4 has 6 steps of a quarter of the data each.
+// TestRows checks that every number in the rows of the preset alpha_beta equals the result
+// of a formula to the last digit. On this preset, a message of n bytes takes 150 ns + n/100
+// ns. An all-reduce on a ring of 4 has 6 steps of a quarter of the data each.
 func TestRows(t *testing.T) {
 	g := system(t, "alpha_beta")
 	zero := 0
@@ -220,7 +220,7 @@ func TestSummary(t *testing.T) {
 	}
 }
 
-// TestValidate checks the errors for options of simulated ranks that are wrong.
+// TestValidate checks the errors for wrong options of simulated ranks.
 func TestValidate(t *testing.T) {
 	g := system(t, "default")
 	rooted, err := ccl.Load(t.Context(), "default", "defaults.root_cube=16")

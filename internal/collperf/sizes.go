@@ -43,7 +43,7 @@ func (o *Options) sizes() iter.Seq[topology.Bytes] {
 	}
 }
 
-// numSizes returns the number of sizes that sizes yields.
+// numSizes returns the number of sizes that the method sizes yields.
 func (o *Options) numSizes() (n int64) {
 	if o.StepBytes > 0 && o.Collective != ccl.Barrier {
 		return int64((o.Max-o.Min)/o.StepBytes) + 1

@@ -92,7 +92,8 @@ func runBlackhole(l *measurer, r *Reference) *table.Table {
 }
 
 // blackholeOptions returns the options to measure collective op on the preset blackhole,
-// with the given fabric, number of devices and size.
+// with the given fabric, number of devices and size. From coarseSize on, packets are
+// larger, so that the simulation takes less time.
 func blackholeOptions(l *measurer, op, fabric, devices string, size topology.Bytes) collperf.Options {
 	var sets []string
 	if fabric == "line" {

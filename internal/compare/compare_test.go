@@ -197,8 +197,8 @@ func TestCompareColumns(t *testing.T) {
 	}
 }
 
-// TestCompareWords checks that a bandwidth with a unit is a setting and a bandwidth without
-// a unit is a value.
+// TestCompareWords checks that a column of bandwidths with units, which are words, is a
+// setting. A column of bandwidths without units must be a value.
 func TestCompareWords(t *testing.T) {
 	a := read(t, "link.bandwidth bandwidth/h t_ns/l\n64GB/s 60 1\n128GB/s  2\n")
 	c, err := Tables(a, a, Options{})
@@ -423,7 +423,7 @@ func BenchmarkTables(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*rows), "ns/row")
 }
 
-// TestAnotherChoice checks that the column algorithm is not a key if the algorithm was
+// TestAnotherChoice checks that the column `algorithm` is not a key if the algorithm was
 // chosen automatically: rows match even if the algorithm changed.
 func TestAnotherChoice(t *testing.T) {
 	c, err := Tables(read(t, "size/s algorithm/r time_us/l\n8 direct 5\n16 direct 9\n"), read(t, "size/s algorithm/r time_us/l\n8 direct 5\n16 ring 7\n"), Options{})

@@ -82,7 +82,7 @@ type measurer struct {
 	systems []string
 }
 
-// system compiles a preset with the settings in sets changed. It ignores configuration
+// system compiles a preset with the changed settings in `sets`. It ignores configuration
 // files.
 func (l *measurer) system(preset string, sets ...string) *topology.Graph {
 	spec := torch.Must(topology.Parse("preset "+preset, torch.Must(topology.PresetSource(preset)), sets...))
@@ -212,7 +212,7 @@ func runBounds(l *measurer, r *Reference) *table.Table {
 }
 
 // fabricSets returns the settings that give a preset the fabric and the number of nodes of
-// a reference. fabric is a text such as "torus_2d 2x3".
+// a reference. `fabric` is a text such as "torus_2d 2x3".
 func fabricSets(fabric, nodes string) []string {
 	kind, grid, _ := strings.Cut(fabric, " ")
 	sets := []string{"system.sips.topology=" + kind, "system.sips.count=" + nodes}

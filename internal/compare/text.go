@@ -12,7 +12,7 @@ import (
 	"github.com/kernbench/kernbench/table"
 )
 
-// KeepChanges removes the cells whose verdict is equal from all tables.
+// KeepChanges removes the cells whose verdict is Equal from all tables.
 func (s *Summary) KeepChanges() {
 	for _, t := range s.Tables {
 		t.Cells = slices.DeleteFunc(t.Cells, func(c Cell) bool { return c.Verdict == Equal })

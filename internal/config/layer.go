@@ -14,9 +14,9 @@ func (d *Doc) Extend(base *Doc) {
 	d.errs = append(d.errs, base.errs...)
 }
 
-// overlay returns top merged over bottom. It merges mappings key by key; any other value of
-// top replaces that of bottom. It changes neither top nor bottom, because presets are
-// shared.
+// overlay returns the node `top` merged over the node `bottom`. It merges mappings key by
+// key; any other value of `top` replaces that of `bottom`. It changes neither node, because
+// presets are shared.
 func overlay(bottom, top *node) *node {
 	if bottom == nil || bottom.kind != mapping || top.kind != mapping {
 		return top

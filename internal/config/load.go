@@ -100,7 +100,7 @@ func (p Presets) preset(name string, sets []string) (*Doc, error) {
 }
 
 // Parse reads a configuration from a text in memory, and otherwise does what Load does. The
-// text may extend only presets. file identifies the text in errors.
+// text may extend only presets. `file` identifies the text in errors.
 func (p Presets) Parse(file string, text []byte, sets ...string) (*Doc, error) {
 	return p.build(context.Background(), file, text, nil, sets)
 }
@@ -174,9 +174,9 @@ func (p Presets) open(ctx context.Context, n *node, from chain) (name string, te
 	return name, text, err
 }
 
-// fileHint returns a hint for a message about a bare word that is not a preset. If dir, the
-// folder of the file with the extends key, has a file or directory of that name, the hint
-// says so. Otherwise the hint is "".
+// fileHint returns a hint for a message about a bare word that is not a preset. `dir` is
+// the folder of the file with the extends key. If it has a file or directory of that name,
+// the hint says so. Otherwise the hint is "".
 func fileHint(dir, name string) string {
 	info, err := os.Stat(filepath.Join(dir, name))
 	switch {
@@ -247,7 +247,7 @@ func (f File[T]) Load(ctx context.Context, name string, sets ...string) (*T, err
 }
 
 // Parse reads a configuration from a text in memory, and otherwise does what Load does. The
-// text may extend only presets. file identifies the text in errors.
+// text may extend only presets. `file` identifies the text in errors.
 func (f File[T]) Parse(file string, text []byte, sets ...string) (*T, error) {
 	return f.decode(f.Presets.Parse(file, text, sets...))
 }

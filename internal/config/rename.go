@@ -35,9 +35,9 @@ func Resolve(ctx context.Context, word string, known []string) (name string, ok 
 // renamedKey is the context key of the function that [Renamed] calls.
 type renamedKey struct{}
 
-// WithRenamed returns a context in which report is called for every old spelling of a name.
-// Several goroutines may call report at the same time, and it may be called several times
-// for the same spelling.
+// WithRenamed returns a context in which the function `report` is called for every old
+// spelling of a name. Several goroutines may call `report` at the same time, and it may be
+// called several times for the same spelling.
 func WithRenamed(ctx context.Context, report func(old, name string)) context.Context {
 	return context.WithValue(ctx, renamedKey{}, report)
 }

@@ -173,16 +173,16 @@ type transfer struct {
 }
 
 // addTransfer adds a transfer to those in flight. It returns two events. Each request of
-// the transfer must call begun when it begins to read, and ended when it has written its
-// data.
+// the transfer must call `begun` when it begins to read, and `ended` when it has written
+// its data.
 func (m *System) addTransfer(t transfer) (begun, ended sim.Event) {
 	n := uint64(m.transfers.Add(t))
 	return m.event(evBegun, n), m.event(evEnded, n)
 }
 
-// Copy adds a copy by the host that consists of a number of parts. It returns two events.
-// Each part must call begun at its begin, and ended at its end. The end of the last part
-// calls done.
+// Copy adds a copy by the host that consists of the given number of parts. It returns two
+// events. Each part must call `begun` when it begins, and `ended` when it ends. The end of
+// the last part calls `done`.
 func (m *System) Copy(id oplog.ID, parts int, done sim.Event) (begun, ended sim.Event) {
 	return m.addTransfer(transfer{id: id, begins: parts, ends: parts, done: done})
 }

@@ -222,7 +222,7 @@ func (x *box) rowStride() (stride memory.Bytes, err error) {
 	return stride, nil
 }
 
-// record returns the op-log record of cmd. tiles is the number of matrix tiles that the
+// record returns the op-log record of cmd. `tiles` is the number of matrix tiles that the
 // engines compute.
 func (b *builder) record(cmd *tl.Composite, tiles int) oplog.Op {
 	op := b.core.newRecord(cmd.Kind)

@@ -186,7 +186,7 @@ func (c *Core) Print(text string) {
 }
 
 // makeSpace evicts tiles from TCM until n bytes are free, and waits until the evicted tiles
-// are no longer in use. It does not evict the tiles in keep.
+// are no longer in use. It does not evict the tiles in `keep`.
 func (c *Core) makeSpace(n memory.Bytes, keep ...int32) error {
 	for {
 		at, ok, err := c.pe.Tiles.MakeSpace(n, keep...)
@@ -207,7 +207,7 @@ func (c *Core) makeSpace(n memory.Bytes, keep ...int32) error {
 }
 
 // newTile allocates tile v in TCM. The tile becomes ready after `parts` transfers. newTile
-// does not evict the tiles in keep.
+// does not evict the tiles in `keep`.
 func (c *Core) newTile(v *tl.Value, parts int, keep ...int32) error {
 	n := memory.Bytes(v.Bytes())
 	if err := c.makeSpace(n, keep...); err != nil {
@@ -230,7 +230,8 @@ func (c *Core) recordMaker(v *tl.Value) {
 	c.tiles[v.Slot] = append(c.tiles[v.Slot], v.ID)
 }
 
-// forget makes Data drop the values of the tile in a slot, which no later operation uses.
+// forget makes Data drop the values of the tile in the given slot. No later operation uses
+// this tile.
 func (c *Core) forget(slot int32) {
 	for _, id := range c.tiles[slot] {
 		c.m.Data.Forget(id)

@@ -103,7 +103,8 @@ func (s *selection) releasedBy(i int) sim.Mark {
 	return s.core.proc.Woken
 }
 
-// listen lets everything that may make a case ready wake the kernel, until unlisten.
+// listen lets everything that may make a case ready wake the kernel, until unlisten is
+// called.
 func (s *selection) listen() {
 	c := s.core
 	for i := range s.cases {

@@ -99,7 +99,7 @@ func (p *Element) signal(number int) *signal {
 	return p.signals[number]
 }
 
-// listen lets changes of the PE's signals wake a process, until unlisten.
+// listen lets changes of the PE's signals wake a process, until unlisten is called.
 func (p *Element) listen(proc *sim.Proc) {
 	if !slices.Contains(p.listeners, proc) {
 		p.listeners = append(p.listeners, proc)

@@ -96,8 +96,8 @@ func (t tile) matmul(b tile, parts int, d numeric.DType, skip ...int) tile {
 	return total
 }
 
-// apply applies one elementwise operation to t and others. Operands of one row or one
-// column are broadcast.
+// apply applies one elementwise operation to t and the tiles in `others`. Operands of one
+// row or one column are broadcast.
 func (t tile) apply(op numeric.Op, others ...tile) tile {
 	out := newTile(t.rows, t.cols, t.d)
 	args := [][]byte{t.bytes}

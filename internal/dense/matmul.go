@@ -80,9 +80,9 @@ func (p *product) strip(col int, b *Matrix) {
 	}
 }
 
-// addTerms adds the product of the row x and the matrix y to sums, term by term in
-// ascending order. It also adds the square of every partial sum to squares. It processes
-// four terms at a time to wait less for memory.
+// addTerms adds the product of the row x and the matrix y to the row `sums`, term by term
+// in ascending order. It also adds the square of every partial sum to the row `squares`. It
+// processes four terms at a time to wait less for memory.
 func addTerms(sums, squares, x, y []float64) {
 	n := len(sums)
 	squares = squares[:n]
@@ -106,7 +106,7 @@ func addTerms(sums, squares, x, y []float64) {
 	}
 }
 
-// addProduct adds the product of the row x and the matrix y to the row sums.
+// addProduct adds the product of the row x and the matrix y to the row `sums`.
 func addProduct(sums, x, y []float64) {
 	n := len(sums)
 	for ; len(x) >= 4; x, y = x[4:], y[4*n:] {

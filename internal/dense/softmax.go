@@ -25,7 +25,8 @@ func Softmax(x *Matrix, offset int, d numeric.DType) *Matrix {
 		p, pVar := out.row(i)
 		for j := range seen {
 			p[j] = e.v[j] / e.sum
-			// ∂p[j]/∂e, times the sum, is 1 - p[j] at j and -p[j] at other indices.
+			// The derivative of p[j] by e.v[l], times the sum, is 1 - p[j] if l = j,
+			// and -p[j] otherwise.
 			own := (1 - p[j]) * (1 - p[j]) * e.variance[j]
 			others := p[j] * p[j] * (e.variances - e.variance[j] + e.sumVar)
 			// The machine may compute the quotient as a reciprocal and a product.

@@ -101,8 +101,8 @@ func TestVariances(t *testing.T) {
 	}
 }
 
-// TestTolerances checks that the tolerance of an element is 8 standard deviations plus
-// floor.
+// TestTolerances checks that the tolerance of an element is 8 standard deviations plus the
+// constant floor.
 func TestTolerances(t *testing.T) {
 	m := &Matrix{Rows: 1, Cols: 2, V: []float64{1, 1}, Var: []float64{0, 0.25}}
 	if got, want := m.Tolerances(), []float64{0x1p-126, 4}; !slices.Equal(got, want) {

@@ -103,7 +103,8 @@ func DescribeTasks(c *task.Config) *Scheduling {
 	return s
 }
 
-// configRecord returns the keys and values of part, which is a struct of the configuration.
+// configRecord returns the keys and values of `part`, which is a struct of the
+// configuration.
 func configRecord(part any) (list table.Record) {
 	v := reflect.ValueOf(part)
 	for _, k := range config.Keys(v.Type()) {

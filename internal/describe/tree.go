@@ -19,7 +19,7 @@ const (
 )
 
 // Tree returns the machine as text: the configuration, the system with its components down
-// to a depth, the overrides and the totals. Equal siblings are listed once.
+// to the given depth, the overrides and the totals. Equal siblings are listed once.
 func (m Machine) Tree(depth int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# topology: %v\n", m.Topology)
@@ -42,7 +42,7 @@ func (m Machine) Tree(depth int) string {
 	return b.String()
 }
 
-// systemBranch returns the branch of the system, down to a depth.
+// systemBranch returns the branch of the system, down to the given depth.
 func (m Machine) systemBranch(depth int) branch {
 	sips, host := m.spec.System.SIPs, m.spec.Host
 	text := printable.Count(sips.Count, "SIP") + ", " + string(sips.Topology)
@@ -65,7 +65,7 @@ func (m Machine) systemBranch(depth int) branch {
 	return b
 }
 
-// sipBranch returns the branch of the SIPs, down to a depth.
+// sipBranch returns the branch of the SIPs, down to the given depth.
 func (m Machine) sipBranch(depth int) branch {
 	io, ucie := m.spec.SIP.IO, m.spec.SIP.UCIe
 	b := branch{text: m.nameSiblings("sip", m.spec.System.SIPs.Count), sub: []branch{
@@ -80,7 +80,7 @@ func (m Machine) sipBranch(depth int) branch {
 	return b
 }
 
-// cubeBranch returns the branch of the cubes of a SIP, down to a depth.
+// cubeBranch returns the branch of the cubes of a SIP, down to the given depth.
 func (m Machine) cubeBranch(depth int) branch {
 	c, mesh, pes := m.spec.Cube, m.spec.SIP.CubeMesh, m.spec.PEsPerCube()
 	var blocks []branch
@@ -138,7 +138,8 @@ func (m Machine) peBranch(n int) branch {
 }
 
 // linkText formats the numbers of one kind of link: the bandwidth, the latency and the
-// number of parallel links. latency is nil if the length of a wire determines it.
+// number of parallel links. `latency` is nil if the length of a wire determines the
+// latency.
 func linkText(bw topology.BytesPerSec, latency *topology.Time, parallel int) string {
 	text := topology.Format(bw) + " each way"
 	if latency != nil {

@@ -64,7 +64,8 @@ func (p *builder) arrange(in *rect) ([]rect, routeFunc) {
 	}
 }
 
-// rowMajor returns the first n cells of a grid that has cols columns, row by row.
+// rowMajor returns the first n cells of a grid, row by row. `cols` is the number of columns
+// of the grid.
 func rowMajor(n, cols int) []gridCell {
 	return lists.Make(n, func(i int) gridCell { return gridCell{i % cols, i / cols} })
 }
@@ -229,7 +230,9 @@ func unobstructed(boxes []rect, line routeFunc) bool {
 	return true
 }
 
-// placeAroundSwitch places the SIPs in rows above and below the bar of the switch.
+// placeAroundSwitch places the SIPs in rows above and below the bar of the switch. It
+// returns the boxes of the SIPs, and a function that returns the path from a SIP to the
+// bar.
 func (p *builder) placeAroundSwitch(in *rect) ([]rect, routeFunc) {
 	n := p.Spec().System.SIPs.Count
 	cols, side := (n+1)/2, 1 // side: number of rows on each side

@@ -29,7 +29,8 @@ func (a Axis) tooltip(name string, v float64) string {
 	return cmp.Or(a.Label, name) + ": " + withUnit(a.Format, v, a.Unit)
 }
 
-// withUnit formats a number and its unit for a tooltip, with more digits than a label has.
+// withUnit formats a number and its unit for a tooltip. If the function `format` is nil,
+// the number has up to six digits, which is more than a label has.
 func withUnit(format func(float64) string, v float64, unit string) string {
 	text := formatDigits(v, 6)
 	if format != nil {
@@ -93,7 +94,7 @@ type scale struct {
 	from, to float64
 }
 
-// check returns an error if hi - lo overflows a float64. axis is the name of the axis in
+// check returns an error if hi - lo overflows a float64. `axis` is the name of the axis in
 // the error.
 func (s scale) check(axis string) error {
 	if math.IsInf(s.hi-s.lo, 0) {

@@ -107,7 +107,9 @@ type groupNames struct {
 // maxUprightName is the maximum length of an upright name in pixels.
 const maxUprightName = 160
 
-// layoutNames lays out the names of groups. slot is the width of a group.
+// layoutNames lays out the names of groups. `slot` is the width of a group. The names are
+// horizontal, in at most three lines each, if they fit in this width. Otherwise they are
+// upright.
 func layoutNames(names []string, slot float64) groupNames {
 	for _, within := range []bool{false, true} {
 		set := groupNames{interval: 1}

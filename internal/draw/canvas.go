@@ -157,7 +157,8 @@ func (c *canvas) lines(with colour, width float64, points ...point) {
 // box fills a rectangle.
 func (c *canvas) box(r rect, fill colour) { c.shape(box(r, 0), paint{fill: fill}) }
 
-// text adds a line of text.
+// text adds a line of text. It ignores an empty text, and one whose position or size cannot
+// be drawn.
 func (c *canvas) text(s style, at point, text string) {
 	if text == "" || !at.finite() || s.size <= 0 || math.IsNaN(s.turn-s.turn) {
 		return

@@ -118,8 +118,8 @@ type quarterBlock struct {
 func (p *builder) addQuarterBlock(d *Diagram, in, r int, cw, ch float64, q quarterBlock) {
 	router := d.blocks[r].rect
 	c := router.centre()
-	// The block reaches from an eighth of the router's width off its centre almost to the
-	// edge of the cell, and does not touch the router.
+	// Horizontally, the block begins an eighth of the router's width from the centre of the
+	// router and ends just before the edge of the cell. It does not touch the router.
 	w, h := cw*15/32-router.w/8, max(min(48, ch*15/32-router.h/2-max(ch/16, 1)), 2)
 	w = max(min(112, w), 2)
 	q.in, q.rect = in, rect{c.x - router.w/8 - w, c.y - ch*15/32, w, h}

@@ -17,7 +17,7 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// compile returns the compiled preset with the given name. sets holds settings KEY=VALUE
+// compile returns the compiled preset with the given name. `sets` holds settings KEY=VALUE
 // that change the preset.
 func compile(t testing.TB, name string, sets ...string) *topology.Graph {
 	t.Helper()

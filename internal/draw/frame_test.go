@@ -59,7 +59,8 @@ func checkLayout(t *rapid.T, c *canvas) {
 	}
 	var labels []label
 	found := forEachText(c.items, func(w textLine) {
-		// The text, as high as its capitals and a pixel smaller on each side.
+		// Two opposite corners of the text. It counts as high as its capitals, and a pixel
+		// smaller on each side.
 		from := w.rotate(w.baseline().add(point{1, -1}))
 		to := w.rotate(w.baseline().add(point{w.width(w.text) - 1, 1 - w.size*capHeight}))
 		if !page.contains(rect{x: from.x, y: from.y}) || !page.contains(rect{x: to.x, y: to.y}) {

@@ -109,7 +109,7 @@ func (a *placedAxis) addNarrow(strips *[NumActivities]strip, bars []GanttBar) in
 	return n
 }
 
-// drawBar draws a bar separately, with its name if it fits.
+// drawBar draws a bar separately. It writes the name of the bar inside if the name fits.
 func (s *ganttSheet) drawBar(c *canvas, a *placedAxis, b GanttBar, y float64) {
 	fill, r := activityFills[b.Activity], rect{a.pointAt(b.From, y).x, y, shownWidth(a.width(b)).pixels(), s.barHeight()}
 	c.group(fmt.Sprintf("%s\n%v, %s to %s", b.Text, b.Activity, b.From.Text(), b.To.Text()), func() {

@@ -90,8 +90,8 @@ func (c *ganttText) setScale(end simtime.Time) {
 	c.edges = lists.Make(n+1, func(i int) simtime.Time { return simtime.MulDiv(uint64(end), uint64(i), uint64(max(n, 1))) })
 }
 
-// writeLine writes a line of text, cut to the columns. It writes nothing if the text is
-// empty.
+// writeLine writes a line of text, cut to the width of the chart. It writes nothing if the
+// text is empty.
 func (c *ganttText) writeLine(text string) {
 	if text = strings.TrimRight(text, " "); text != "" {
 		c.text.WriteString(cutRunes(text, c.columns) + "\n")
@@ -130,7 +130,8 @@ func (c *ganttText) binsBefore(t simtime.Time) int {
 // own end.
 func (c *ganttText) binAt(t simtime.Time) int { return max(min(c.binsBefore(t+1), len(c.bins))-1, 0) }
 
-// fill adds the time of each bar to the bins that the bar overlaps.
+// fill clears the bins and then adds the time of each bar to the bins that the bar
+// overlaps.
 func (c *ganttText) fill(bars []GanttBar) {
 	clear(c.bins)
 	for _, b := range bars {
@@ -145,8 +146,9 @@ func (c *ganttText) fill(bars []GanttBar) {
 	}
 }
 
-// binMarks returns one character for each bin: the activity with the largest share. In a
-// tie the first activity wins, and any activity wins over idle time.
+// binMarks returns one character for each bin, which stands for the activity with the
+// largest share. In a tie the first activity wins, and any activity wins over idle time. A
+// bin that is mostly idle has the character mostlyIdle, or a space if no bar touches it.
 func binMarks(bins []bin, edges []simtime.Time) string {
 	var text strings.Builder
 	for i, b := range bins {

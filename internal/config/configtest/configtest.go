@@ -18,7 +18,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files and the schema")
 
-// Golden compares got with a file, or rewrites the file with -update.
+// Golden compares the text `got` with a file, or rewrites the file with -update.
 func Golden(t *testing.T, file, got string) {
 	t.Helper()
 	if *update {
