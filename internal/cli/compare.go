@@ -99,7 +99,8 @@ systems, difference, schema and rows.`,
 
 // compareFiles compares the two result files or folders that `o` names and prints the
 // comparison. Unless `all` is true, it prints only values that have changed. It returns an
-// error if B is worse than A, or if nothing could be compared.
+// error if a value of B is worse than in A, if B lacks a part of A, or if nothing could be
+// compared.
 func compareFiles(cmd *cobra.Command, o compare.Options, format string, all bool) error {
 	if err := new(file.Uses).Reads("A", o.A).Reads("B", o.B).Check(); err != nil {
 		return err

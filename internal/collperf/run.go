@@ -29,9 +29,9 @@ type Summary struct {
 
 // Run measures a collective. It returns all rows and their totals. Unless onRow is nil, Run
 // calls it with each row, in order; the rows of all algorithms at a size come together.
-// Several simulated rows are measured at the same time, and Run calls onRow with a row as
-// soon as that row and all earlier rows are complete. For real ranks, Run calls onRow after
-// all rows have been measured.
+// Several simulated rows are measured at the same time. Run calls onRow with the rows of a
+// size as soon as these rows and all earlier rows are complete. For real ranks, Run calls
+// onRow after all rows have been measured.
 func Run(ctx context.Context, o Options, onRow func(Row)) ([]Row, Summary, error) {
 	n, err := o.Ranks()
 	if err := cmp.Or(err, o.Validate()); err != nil {
