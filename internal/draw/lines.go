@@ -212,8 +212,9 @@ const (
 	panelHeight = 120.0 // minimum height of the plot of a panel
 )
 
-// panels returns the series of each panel. A panel has the bounds of its lines, or all
-// bounds if bounds belong to no line.
+// panels returns the series of each panel. A chart of up to [maxLines] lines is one panel.
+// Otherwise, each panel has some of the lines and the bounds of these lines. It has all
+// bounds if the chart does not have one bound for each line.
 func (l Lines) panels() [][]Series {
 	lines, bounds, paired := l.split()
 	if len(lines) <= maxLines {

@@ -59,8 +59,9 @@ func (v *overrideEffect) addText(o topology.Override, dirs uint8) {
 }
 
 // text returns the label of a wire between the two components: "absent", "one way", or the
-// new numbers. A number that applies to only one direction is followed by an arrow in this
-// direction. The function arrow returns the arrow.
+// new numbers. If links remain in only one direction, each number is followed by "one way".
+// Otherwise, a number that applies to only one direction is followed by an arrow in this
+// direction. The function `arrow` returns the arrow.
 func (v *overrideEffect) text(arrow func(fromLower bool) string) string {
 	switch {
 	case v.state == absent:

@@ -57,8 +57,8 @@ func (w *svgWriter) writePatterns(patterns []paint) {
 	w.WriteString("</defs>\n")
 }
 
-// id returns the name of the pattern of a hatched fill. Equal fills have equal names, so
-// that several pictures can be on one page.
+// id returns the name of the pattern of a hatched fill. The name depends only on the fill,
+// so that two pictures on one page never use the same name for different patterns.
 func (p paint) id() string {
 	return fmt.Sprintf("hatch%d-%06x-%06x", p.hatch, uint32(p.fill), uint32(p.over))
 }

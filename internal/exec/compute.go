@@ -154,7 +154,7 @@ const (
 )
 
 // composite computes the units in [from, to) of a composite: rows of a product, or elements
-// of a stream. It computes in the dtype of the accumulators, applies the epilogue, and
+// of another composite. It computes in the dtype of the accumulators, applies the epilogue, and
 // rounds once to the dtype of the result.
 func (s *scratch) composite(op *oplog.Op, from, to int) {
 	strip, elems := stripElements, 1 // elems is the number of elements of a unit

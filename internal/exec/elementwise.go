@@ -9,9 +9,10 @@ import (
 // A block stays in the processor cache.
 const block = 2048
 
-// mathType returns the dtype in which a Math or Stream operation computes. It is the dtype
-// of the operands that have a shape, not counting the condition of Where. If no operand has
-// a shape, it is the dtype of the result.
+// mathType returns the dtype in which a Math or Stream operation computes. For a Math
+// operation that is not a comparison, it is the dtype of the result. For other operations,
+// it is the dtype of the first operand that is not a number; the condition of Where does
+// not count. If all operands are numbers, it is the dtype of the result.
 func mathType(op *oplog.Op) numeric.DType {
 	if op.Kind == oplog.Math && !op.Math.IsComparison() {
 		return op.DType

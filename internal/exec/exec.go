@@ -79,8 +79,8 @@ func (e *Executor) Flush() error {
 // effectsPerPoll is the number of effects that are applied between two calls of Poll.
 const effectsPerPoll = 1 << 10
 
-// poll calls Poll. If Poll returns an error and no error has occurred before, it records
-// the error.
+// poll calls Poll, if Poll is set and no error has occurred before. It records the error
+// that Poll returns.
 func (e *Executor) poll() {
 	if e.Poll != nil && e.err == nil {
 		e.err = e.Poll()

@@ -61,9 +61,10 @@ func (o *order) add(op *oplog.Op) {
 	}
 }
 
-// resume ends the waits that block a PE, before its next operation. A blocked operation may
-// wait for a send, notification or TaskEnd that is issued only later. Because the PE has
-// continued, such an operation did not block the PE. It stays in flight until it is used.
+// resume is called before the next operation of a PE. It calls finish for each operation
+// that blocks the PE, if everything that the operation waits for has been issued. If not,
+// the operation cannot have blocked the PE, because the PE has continued. It then becomes
+// an operation in flight.
 func (o *order) resume(t *thread) {
 	for _, k := range t.blocked {
 		if k.resolved(o.now - 1) {
@@ -126,7 +127,9 @@ func (o *order) beginLaunch(i int32) {
 	}
 }
 
-// startRecv adds the receive op to the operations in flight of its PE.
+// startRecv adds the receive op to the operations in flight of its PE, or to the operations
+// that block the PE if no Wait names op. If the receive writes memory, startRecv processes
+// the write, or leaves it until the send is issued.
 func (o *order) startRecv(t *thread, op *oplog.Op) {
 	if len(op.Args) == 0 || op.Args[0].From == 0 {
 		return // the run ended before the message came

@@ -157,7 +157,7 @@ func (s *state[R]) runAll(ctx context.Context) (err error) {
 }
 
 // verdict returns the error of the sweep, or nil, after the last point has ended. If all
-// points have a row or failed, it also sorts the file.
+// points have ended, it also sorts the file, unless Stop is set and a point failed.
 func (s *state[R]) verdict(ctx context.Context) error {
 	f := &Failed{Total: len(s.indices)}
 	for _, index := range s.indices {
@@ -208,7 +208,8 @@ func (s *state[R]) runPoints(ctx context.Context) {
 }
 
 // mayStart reports whether the next point in todo may start. A worker and enough memory
-// must be free and, with Stop, no point may have failed.
+// must be free; while no point runs, memory does not matter. If Stop is set, no point may
+// start after a failure.
 func (s *state[R]) mayStart() bool {
 	if len(s.todo) == 0 || len(s.running) >= s.Workers || s.Stop && len(s.failed) > 0 {
 		return false
@@ -289,8 +290,8 @@ func (s *state[R]) finish(o outcome[R]) {
 	}
 }
 
-// deliver calls the callback each for rows in the order of points. It stops at the first
-// point that has not ended or, with Stop, at the first failed point.
+// deliver calls the function `each` for rows in the order of points. It stops at the first
+// point that has not ended. If Stop is set, it also stops at the first failed point.
 func (s *state[R]) deliver() {
 	for ; s.delivered < len(s.indices); s.delivered++ {
 		index := s.indices[s.delivered]

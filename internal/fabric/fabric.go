@@ -271,12 +271,12 @@ func (f *Fabric) finish(i int32) {
 	f.eng.Call(done)
 }
 
-// lastFlitBytes returns the size of the last flit of m. flit is the size of the other
-// flits.
+// lastFlitBytes returns the size of the last flit of m. The parameter `flit` is the size of
+// the other flits.
 func (m *message) lastFlitBytes(flit Bytes) Bytes { return m.Bytes - Bytes(m.flits-1)*flit }
 
-// isShort reports whether flit number k of m is the last flit and has fewer bytes than
-// flit.
+// isShort reports whether flit number k of m is the last flit and has fewer than `flit`
+// bytes.
 func (m *message) isShort(k int64, flit Bytes) bool {
 	return k == m.flits-1 && m.Bytes < Bytes(m.flits)*flit
 }
