@@ -41,9 +41,9 @@ type MergeOptions struct {
 
 // Merge writes the results of shards, or of parts of a sweep, to one file. The file is byte
 // for byte the file that the whole sweep would have written. The sweeps of the given files
-// may still run. If the file `out` exists, Merge replaces it only if it is an undamaged file
-// of the same sweep and all its points are in the given files. The error is a [*FileError]
-// unless `out` could not be written.
+// may still run. If the file `out` exists, Merge replaces it only if it is an undamaged
+// file of the same sweep and all its points are in the given files. The error is a
+// [*FileError] unless `out` could not be written.
 func Merge(ctx context.Context, out string, o MergeOptions, files ...string) (m Merged, err error) {
 	g, err := gather(ctx, files)
 	if err != nil {

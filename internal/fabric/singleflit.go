@@ -9,8 +9,8 @@ import (
 // command, cannot be split. While every link is free, it takes one event per link. Where it
 // must wait, it becomes a train.
 
-// passSingleFlit sends message i over the given link, the st-th link of its path, at the
-// current time.
+// passSingleFlit sends message i over the given link, which is number st of its path, at
+// the current time. If the link is not free, the message becomes a train.
 //
 // If all traffic of the next link arrives over this link, no other message can come
 // between. Then the message passes both links in one event.
@@ -72,8 +72,8 @@ type serializeTime struct {
 }
 
 // fedLink returns the link `next` if all traffic of `next` arrives over the given link,
-// else `none`. All traffic of a link that feeds another link continues on that other link,
-// so each link feeds at most one link.
+// else `none`. The given link then feeds `next`. If a link feeds another link, all its
+// traffic continues on that other link, so each link feeds at most one link.
 func (m *trains) fedLink(link, next stage) stage {
 	if f, ok := m.net.(Feeder); ok && f.FedBy(next) == link {
 		return next

@@ -62,7 +62,7 @@ type traffic struct {
 }
 
 // anyTraffic draws messages of at most `most` bytes in the first `classes` classes. Each
-// starts at a multiple of grain, not later than window.
+// message starts at a multiple of the time `grain`, not later than the time `window`.
 func anyTraffic(most Bytes, grain, window Time, classes int) *rapid.Generator[traffic] {
 	return rapid.Custom(func(t *rapid.T) traffic {
 		n := rapid.IntRange(2, 5).Draw(t, "PEs")

@@ -113,8 +113,9 @@ func BenchmarkQueueMessages(b *testing.B) {
 
 // BenchmarkSelect measures four programs: a Select whose first case is ready; a Select
 // whose second case is ready; a message between two PEs; and such a message with a Select
-// that waits for it. The second Select waits until the other PEs have caught up with the
-// CPU.
+// that waits for it. The CPU of a PE runs ahead of the simulation. The second Select must
+// wait until the simulation has reached the time of the CPU: only then is it known that the
+// first case is not ready.
 func BenchmarkSelect(b *testing.B) {
 	recv, signal := tl.CanRecv(tl.West), tl.CanSignal(0, tl.NE, 0)
 	send := tl.CanSend(tl.East, tl.Shape{64}, tl.F16)

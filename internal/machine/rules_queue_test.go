@@ -290,7 +290,7 @@ func flitsThatFit(sizes []int, slots, flits int) (in int) {
 
 // TestCreditOfAnEmptyMessage sends messages of 0 B and receives them into memory, which
 // takes no time. It checks that a credit does not return before the receiver has issued the
-// receive. The CPU of the receiver runs ahead of the simulation.
+// receive. This must hold although the CPU of the receiver runs ahead of the simulation.
 func TestCreditOfAnEmptyMessage(t *testing.T) {
 	r := newRig(t, Options{}, "pe.ipcq.n_slots=1")
 	y := r.tensor(9, 1)
