@@ -21,8 +21,8 @@ func (d *Diagram) placeTexts(sizes ...float64) {
 }
 
 // placeLabels puts the text of each wire next to the wire, in the first of the given sizes
-// that fits. It places the texts of overridden wires first. Of the other wires, it labels
-// only one for each role that has more than [maxLabelled] wires with text.
+// that fits. It places the texts of overridden wires first. If a role has more than
+// [maxLabelled] other wires with text, only one of them gets a label.
 func (d *Diagram) placeLabels(sizes []float64) {
 	var many, done [numRoles]int
 	for _, w := range d.wires {

@@ -26,8 +26,8 @@ var (
 	labelText = style{size: sizeLabel}
 )
 
-// bottomHeight returns the height of the space that an axis with one line of tick labels
-// needs below the plot.
+// bottomHeight returns the height of the space below the plot that an axis needs for its
+// ticks, one line of tick labels and its own label.
 func bottomHeight(label string) float64 {
 	return tickMajor + gap/2 + tickText.lineHeight() + labelHeight(label, gap/2)
 }
@@ -51,7 +51,7 @@ func (r ruler) tickWidth() float64 {
 func (r ruler) leftWidth() float64 { return r.tickWidth() + labelHeight(r.axis.text(), gap) }
 
 // fitVertical places the ruler along a vertical side of a plot. It labels as many ticks as
-// possible without labels touching each other.
+// possible, up to `limit`, without labels touching each other.
 func (r *ruler) fitVertical(plot rect, limit int) {
 	r.from, r.to = plot.bottom(), plot.y
 	r.fit(limit, func(tick) float64 { return sizeTick + 4 })

@@ -172,8 +172,8 @@ func TestNamesAtLineEnds(t *testing.T) {
 	}
 }
 
-// TestSpread checks that spread moves coordinates at least 10 apart, and between 0 and 100
-// if there is space.
+// TestSpread checks that the coordinates are at least 10 apart after spread, and are
+// between 0 and 100 if there is space.
 func TestSpread(t *testing.T) {
 	for _, tt := range []struct{ at, want []float64 }{
 		{nil, nil},

@@ -117,7 +117,8 @@ func (f *face) glyph(r rune) *glyph {
 func (f *face) ems(v fixed.Int26_6) float64 { return float64(v) / float64(f.em) }
 
 // layoutGlyphs calls the function `do` with each glyph of a printable text and the position
-// where the glyph starts. It returns the position after the last glyph. Positions are in ems.
+// where the glyph starts. It returns the position after the last glyph. Positions are in
+// ems.
 func (f *face) layoutGlyphs(text string, do func(g *glyph, at float64)) float64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()

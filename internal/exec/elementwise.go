@@ -31,9 +31,10 @@ func mathType(op *oplog.Op) numeric.DType {
 
 func isNumber(o *oplog.Operand) bool { return o.From == 0 && len(o.Mem) == 0 && o.Shape.Rank == 0 }
 
-// elementwise applies math to the elements in [from, to) of a result with the given shape,
-// and writes them to dst. Operands are broadcast to this shape and converted to dtype d if
-// their dtype differs. An element of args without an operand stands for dst itself.
+// elementwise computes the elements in [from, to) of the result of the operation `math`,
+// and writes them to dst. The result has the given shape. Operands are broadcast to this
+// shape and converted to dtype d if their dtype differs. An element of args without an
+// operand stands for dst itself.
 func (s *scratch) elementwise(math numeric.Op, d numeric.DType, dst []byte, shape oplog.Shape, from, to int, args []source) {
 	if from == to {
 		return

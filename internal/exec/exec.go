@@ -99,8 +99,8 @@ func (e *Executor) flush() {
 			}
 		}
 		effect := e.log.Effects[e.applied]
-		// Do not compute operations before they were issued: then values exist for
-		// about as long as the tiles did.
+		// Do not compute operations before they were issued. This way, values exist for
+		// about as long as their tiles existed in TCM.
 		if e.activate(effect.Op); e.err != nil {
 			return
 		}

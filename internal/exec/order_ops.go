@@ -156,7 +156,7 @@ func (o *order) startRecv(t *thread, op *oplog.Op) {
 // everything that the PE did before the receive, and after the send.
 func (o *order) writeReceived(k *asyncOp) {
 	t := o.thread(k.pe)
-	if k.id <= o.roundStart { // what the PE did before comes before this round as a whole
+	if k.id <= o.roundStart { // everything that the PE did before the receive is before this round
 		k.view = nil
 	}
 	o.acquire(&k.view, k.from[0].From)
@@ -178,7 +178,7 @@ func (o *order) startComposite(t *thread, op *oplog.Op) {
 }
 
 // touchAll calls touch for every access in mem that is not empty. The accesses belong to op
-// and to epoch e. If op is asynchronous, k is its state, else nil.
+// and to epoch e. If op is asynchronous, k is its state. If not, k is nil.
 func (o *order) touchAll(t *thread, op *oplog.Op, k *asyncOp, e epoch, phase oplog.Phase, mem []oplog.Access) {
 	for _, m := range mem {
 		if r := regionOf(m); r.rowBytes > 0 {

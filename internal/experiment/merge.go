@@ -80,8 +80,8 @@ func Merge(ctx context.Context, out string, o MergeOptions, files ...string) (m 
 }
 
 // checkReplace returns an error if the points of g must not replace file f. This is the
-// case if f has points that g does not have, or is damaged and may have points that cannot
-// be read.
+// case if f has points that g does not have, if f is damaged and may have points that
+// cannot be read, or if no sweep has written f.
 func checkReplace(ctx context.Context, f *os.File, name string, g *pointSet) error {
 	r, err := file.NewReader(ctx, f, maxFileBytes)
 	if err != nil {

@@ -51,10 +51,11 @@ const maxMemory = 4 << 30
 // functions in the options from its own goroutine.
 //
 // A point that fails or panics does not stop the other points. At the end, [*Failed] names
-// all failed points; their rows are zero. With Stop, no point begins after a failure, and
-// the points after the failed one are cancelled. The error is then the [*PointError] of the
-// first point that fails, and the result is the rows before it, for any number of workers.
-// When ctx ends, the file keeps the points that have ended, and the error is the cause.
+// all failed points; their rows are zero. If Stop is set, no point begins after a failure,
+// and running points that come after the failed point are cancelled. The error is then the
+// [*PointError] of the first point that fails, and the result is the rows before it, for
+// any number of workers. When ctx ends, the file keeps the points that have ended, and the
+// error is the cause.
 func Run[R any](ctx context.Context, o Options, points []Point, run func(ctx context.Context, index int, p Point) (R, error), each func(index int, row R)) ([]R, error) {
 	if o.Warn == nil {
 		o.Warn = func(string) {}
@@ -260,7 +261,8 @@ func panicError(value any) error {
 	return errors.New(sim.DescribePanic(value, string(debug.Stack())))
 }
 
-// finish records the outcome of a point. With Stop, a failure cancels the points after it.
+// finish records the outcome of a point. If Stop is set, a failure also cancels the running
+// points that come after the failed point.
 func (s *state[R]) finish(o outcome[R]) {
 	r := s.running[o.index]
 	delete(s.running, o.index)

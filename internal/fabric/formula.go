@@ -6,7 +6,7 @@ import "github.com/kernbench/kernbench/internal/memory"
 // in closed form. The parameter `flit` is the size of a flit. If the transfer consists of k
 // whole flits, and ser is the time that a link takes to send one flit, the time is
 //
-//	Σ latency + Σ ser + (n-1)·max ser
+//	Σ latency + Σ ser + (k-1)·max ser
 //
 // So the slowest link, wherever it is on the path, counts for every flit, and every other
 // link counts for one flit. If the last flit is shorter than `flit`, it follows the whole
@@ -43,8 +43,9 @@ func Uncontended(path []Hop, n, flit Bytes) Time {
 //
 //	max over g of (g+1)·burst + path(bytes from group g on)
 //
-// where path(n) is the time that Uncontended returns for n bytes. The maximum is at the first group if the path is the
-// bottleneck, and near the last group if the channels are the bottleneck. A write of whole
+// where path(n) is the time that Uncontended returns for n bytes. The maximum is at the
+// first group if the path is the bottleneck, and near the last group if the channels are
+// the bottleneck. A write of whole
 // groups, or of less than one group, takes the same time, because its last bytes are
 // complete one burst time after they arrive. The formula holds for bursts of the size of a
 // flit. ok is false where the formula does not hold.

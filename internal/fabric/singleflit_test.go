@@ -174,8 +174,8 @@ func TestFedLinksSaveEvents(t *testing.T) {
 	}
 	message := func() flow { return flow{ns, Transfer{Path: pathBetween(0, 1), Bytes: 128}} }
 	plain, fed := run(t, net, Config{}, message()), run(t, fedPEs{net}, Config{}, message())
-	// The start, tcm->dma, dma->router, router->router, router->dma, dma->tcm, the end;
-	// the first link needs no event of its own.
+	// The events are the start, tcm->dma, dma->router, router->router, router->dma,
+	// dma->tcm and the end. The first link needs no event of its own.
 	if got, want := plain.eng.Events(), uint64(6); got != want {
 		t.Errorf("%d events, want %d", got, want)
 	}

@@ -67,7 +67,8 @@ func (u *Uses) Writes(what, path string) *Uses {
 	return u
 }
 
-// Updates declares a file that the command both reads and replaces, keeping its content.
+// Updates declares a file that the command reads and may then replace, because the new
+// content includes the old content. `what` is the flag or argument that names the file.
 func (u *Uses) Updates(what, path string) *Uses {
 	u.written = append(u.written, target{what: what, path: path, updated: true})
 	return u

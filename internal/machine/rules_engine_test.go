@@ -90,9 +90,10 @@ func (r *rig) fullTime(n, size int) simtime.Time {
 //
 //	operands / fetch + ⌈elements / vector_width⌉ · cycles / clock + result / store
 //
-// Here operands and result are sizes in bytes, fetch and store are bandwidths, and cycles is
-// the time of one vector in cycles. For a reduction and a softmax, elements is the number of
-// elements of the operand. For other operations, it is the number of elements of the result.
+// Here operands and result are sizes in bytes, fetch and store are bandwidths, and cycles
+// is the time of one vector in cycles. For a reduction and a softmax, elements is the
+// number of elements of the operand. For other operations, it is the number of elements of
+// the result.
 func TestMathTakesItsFormula(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := newRig(t, Options{Log: true}, anyPESets.Draw(t, "sets")...)

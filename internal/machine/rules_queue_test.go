@@ -88,9 +88,9 @@ func TestSendIsFireAndForgetUntilCreditsRunOut(t *testing.T) {
 	})
 }
 
-// TestPollRoundsTheWaitUp checks the wait of a sender that polls for a credit every
-// poll_cycles. It waits as long as a sender that sleeps, rounded up to whole periods. All
-// of this time counts as polling.
+// TestPollRoundsTheWaitUp checks the wait of a sender that polls for a credit once per
+// period of poll_cycles cycles. The sender waits as long as a sender that sleeps, rounded
+// up to whole periods. All of this time counts as polling.
 func TestPollRoundsTheWaitUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		x := anyBlockedSender.Draw(t, "case")
