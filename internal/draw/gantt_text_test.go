@@ -77,9 +77,10 @@ pe0    │    ~~~~~~~~  ####│
 B building   s scheduling   # computing
 ~ communicating   · mostly idle
 `},
-		// Bins of 10 ns. Row a: shares of 6 and 4; 5 and 5; 4, rest idle; 3 and 3, rest idle;
-		// and 1 in each of two bins. Row b: many bars in one bin, and bars of length 0 in an
-		// idle bin, in a busy bin and at the end.
+		// Each bin is 10 ns long. The bins of row a have shares of 6 and 4 ns; 5 and 5 ns;
+		// 4 ns and idle time; 3 and 3 ns and idle time; and 1 ns in each of two bins. Row b
+		// has many bars in one bin, and bars of length 0 in an idle bin, in a busy bin and
+		// at the end.
 		{"the largest share of a bin wins", Gantt{Panels: []GanttPanel{{Title: "bins", Rows: []GanttRow{
 			row("a", "#0-6 ~6-10 s10-15 B15-20 #20-24 #30-33 ~33-36 #49-51"),
 			row("b", "#0-1 ~1-3 #3-4 ~4-6 #6-7 ~7-9 #9-10 s25-25 #30-35 B35-35 ~35-40 s160-160"),
@@ -94,7 +95,7 @@ s scheduling
 ~ communicating
 · mostly idle
 `},
-		// On the axis of the second panel, the first would be two characters wide.
+		// On the axis of the second panel, the first panel would be two characters wide.
 		{"separate axes, one panel of no time", Gantt{
 			Title: "three schedules", SeparateAxes: true,
 			Panels: []GanttPanel{

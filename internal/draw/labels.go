@@ -12,8 +12,8 @@ import (
 // has a label. If a role has more wires, only one has.
 const maxLabelled = 12
 
-// placeTexts finds space for all text in the picture: first in blocks, then next to the end
-// blocks, and last at wires.
+// placeTexts finds space for all text in the picture: first inside blocks, then next to the
+// first and the last block, and finally next to wires.
 func (d *Diagram) placeTexts(sizes ...float64) {
 	d.fitTexts()
 	d.nameEnds()
@@ -21,8 +21,8 @@ func (d *Diagram) placeTexts(sizes ...float64) {
 }
 
 // placeLabels puts the text of each wire next to the wire, in the first of the given sizes
-// that fits. It places the texts of overridden wires first. [maxLabelled] limits the number
-// of labels of other wires.
+// that fits. It places the texts of overridden wires first. If a role has more than
+// [maxLabelled] other wires with text, only one of them gets a label.
 func (d *Diagram) placeLabels(sizes []float64) {
 	var many, done [numRoles]int
 	for _, w := range d.wires {
@@ -73,7 +73,7 @@ func (d *Diagram) placeLabel(w *wire, with colour, sizes []float64) bool {
 	return false
 }
 
-// labelFits reports whether the label of wire own may be placed at r. The label must be
+// labelFits reports whether the label of the wire `own` fits at r. The label must be
 // inside the area, must not cross the edge of a frame or touch a block or other text, and
 // must be nearer to its wire than to other wires.
 func (d *Diagram) labelFits(r rect, own *wire) bool {
@@ -112,8 +112,8 @@ func crosses(a, b point, r rect) bool {
 	return slices.Min(corners) <= 0 && slices.Max(corners) >= 0
 }
 
-// nameEnds writes the names of the first and the last block next to the two blocks. It does
-// so only if the blocks are too small for text and there is space next to them.
+// nameEnds writes the names of the first and the last block next to these blocks. It writes
+// a name only if no text fits into the block and there is space next to the block.
 func (d *Diagram) nameEnds() {
 	for _, i := range d.endBlocks {
 		b := d.blocks[i]

@@ -95,9 +95,9 @@ func (l Lines) rulers() (x, y ruler) {
 	return newRuler(l.X, xs, false), newRuler(l.Y, ys, true)
 }
 
-// drawPlot draws series and their axes in the rectangle plot. It writes the numbers of the
-// x axis if xNumbers is set, and the numbers of the y axis if yNumbers is set. It returns
-// the scales that map values of x and y to coordinates.
+// drawPlot draws series and their axes in the rectangle `plot`. It writes the numbers of
+// the x axis if xNumbers is set, and the numbers of the y axis if yNumbers is set. It
+// returns the scales that map values of x and y to coordinates.
 func (l Lines) drawPlot(c *canvas, plot rect, x, y ruler, series []Series, xNumbers, yNumbers bool) (xAt, yAt scale) {
 	y.fitVertical(plot, maxSteps)
 	x.from, x.to = plot.x+plotInset, plot.right()-plotInset
@@ -212,8 +212,9 @@ const (
 	panelHeight = 120.0 // minimum height of the plot of a panel
 )
 
-// panels returns the series of each panel. A panel has the bounds of its lines, or all
-// bounds if bounds belong to no line.
+// panels returns the series of each panel. A chart of up to [maxLines] lines is one panel.
+// In a larger chart, each panel has some of the lines and the bounds of these lines. If the
+// chart does not have one bound for each line, each panel has all bounds.
 func (l Lines) panels() [][]Series {
 	lines, bounds, paired := l.split()
 	if len(lines) <= maxLines {

@@ -59,8 +59,9 @@ func (v *overrideEffect) addText(o topology.Override, dirs uint8) {
 }
 
 // text returns the label of a wire between the two components: "absent", "one way", or the
-// new numbers. A number that applies to only one direction is followed by an arrow in this
-// direction. The function arrow returns the arrow.
+// new numbers. If links remain in only one direction, each number is followed by "one way".
+// Otherwise, a number that applies to only one direction is followed by an arrow in this
+// direction. The function `arrow` returns the arrow.
 func (v *overrideEffect) text(arrow func(fromLower bool) string) string {
 	switch {
 	case v.state == absent:
@@ -89,7 +90,7 @@ func (p *builder) explainOverrides(d *Diagram, overrides []topology.Override) {
 	for _, w := range d.wires {
 		for _, q := range w.pairs {
 			drawn[q] = w.state
-			if w.path == nil { // another wire, which stands for several, is drawn
+			if w.path == nil { // a wire that stands for several wires is drawn instead
 				drawn[q] = min(w.state, changed)
 			}
 		}
@@ -114,7 +115,8 @@ func (p *builder) explainOverrides(d *Diagram, overrides []topology.Override) {
 	}
 }
 
-// shortLink returns the name of a link without the prefix that the title contains.
+// shortLink returns the name of a link. If both ends of the link have the prefix that all
+// components in the picture share, it leaves the prefix out.
 func (d *Diagram) shortLink(link string) string {
 	if d.prefix != "" && strings.Count(link, d.prefix) == 2 {
 		return strings.ReplaceAll(link, d.prefix, "")

@@ -143,8 +143,8 @@ type polyline struct {
 	closed bool
 }
 
-// flatten converts the path to straight lines that deviate from the path by at most about
-// tolerance.
+// flatten converts the path to straight lines. The lines deviate from the path by at most
+// about the distance `tolerance`.
 func (p path) flatten(tolerance float64) []polyline {
 	var polylines []polyline
 	var position point

@@ -26,14 +26,14 @@ var (
 	labelText = style{size: sizeLabel}
 )
 
-// bottomHeight returns the height of the space that an axis with one line of tick labels
-// needs below the plot.
+// bottomHeight returns the height of the space below the plot that an axis needs for its
+// ticks, one line of tick labels and its own label.
 func bottomHeight(label string) float64 {
 	return tickMajor + gap/2 + tickText.lineHeight() + labelHeight(label, gap/2)
 }
 
-// labelHeight returns the height of the label of an axis, plus space, the distance between
-// the label and the ticks. It returns 0 if label is empty.
+// labelHeight returns the height of the label of an axis plus `space`, the distance between
+// the label and the ticks. It returns 0 if the label is empty.
 func labelHeight(label string, space float64) float64 {
 	if label == "" {
 		return 0
@@ -51,14 +51,15 @@ func (r ruler) tickWidth() float64 {
 func (r ruler) leftWidth() float64 { return r.tickWidth() + labelHeight(r.axis.text(), gap) }
 
 // fitVertical places the ruler along a vertical side of a plot. It labels as many ticks as
-// possible without labels touching each other.
+// possible, up to `limit`, without labels touching each other.
 func (r *ruler) fitVertical(plot rect, limit int) {
 	r.from, r.to = plot.bottom(), plot.y
 	r.fit(limit, func(tick) float64 { return sizeTick + 4 })
 }
 
-// fit sets the ticks: as many as possible, at most limit, without labels touching each
-// other. size returns the length of a label along the ruler.
+// fit sets the ticks. It sets as many as possible, up to `limit`, without labels touching
+// each other. If even the labels of two ticks touch, fit clears labels. The function `size`
+// returns the length of a label along the ruler.
 func (r *ruler) fit(limit int, size func(tick) float64) {
 	for ; limit >= 2; limit-- {
 		r.ticks = r.axis.ticks(r.lo, r.hi, r.values, limit)
@@ -69,8 +70,8 @@ func (r *ruler) fit(limit int, size func(tick) float64) {
 	r.separateLabels(true, size)
 }
 
-// separateLabels reports whether no two labels touch each other. With drop, it instead
-// clears each label that touches the previous one, and returns true.
+// separateLabels reports whether all labels are apart from each other. If `drop` is set, it
+// instead clears each label that touches the previous label, and returns true.
 func (r *ruler) separateLabels(drop bool, size func(tick) float64) (apart bool) {
 	last := -1
 	for i, t := range r.ticks {
@@ -89,8 +90,8 @@ func (r *ruler) separateLabels(drop bool, size func(tick) float64) (apart bool) 
 	return true
 }
 
-// drawBottomAxis draws the ruler as the x axis below a plot, with its grid, and with its
-// numbers if numbers is set.
+// drawBottomAxis draws the ruler as the x axis below a plot, with its grid. If `numbers` is
+// set, it also writes the labels of the ticks.
 func (c *canvas) drawBottomAxis(r ruler, plot rect, numbers bool) {
 	at := func(v, out float64) point { return point{v, plot.bottom() + out} }
 	c.drawGrid(r, plot.h, at)
@@ -98,8 +99,8 @@ func (c *canvas) drawBottomAxis(r ruler, plot rect, numbers bool) {
 	c.lines(axisLine, 1, at(plot.x, 0), at(plot.right(), 0))
 }
 
-// drawLeftAxis draws the ruler as the y axis, with its grid, and with its numbers if
-// numbers is set.
+// drawLeftAxis draws the ruler as the y axis, with its grid. If `numbers` is set, it also
+// writes the labels of the ticks.
 func (c *canvas) drawLeftAxis(r ruler, plot rect, numbers bool) {
 	at := func(v, out float64) point { return point{plot.x - out, v} }
 	c.drawGrid(r, plot.w, at)
@@ -109,7 +110,7 @@ func (c *canvas) drawLeftAxis(r ruler, plot rect, numbers bool) {
 
 // drawTicks draws the ticks of a ruler, and their labels if labels is set. The function
 // `at` returns the point whose coordinate along the ruler is v and whose distance from the
-// plot is `out`. further is additional space between ticks and labels.
+// plot is `out`. The parameter `further` is additional space between ticks and labels.
 func (c *canvas) drawTicks(r ruler, at func(v, out float64) point, labels bool, s style, further float64) {
 	for _, t := range r.ticks {
 		v, length := r.at(t.at), tickMinor

@@ -119,8 +119,9 @@ func TestLinesDifferInGrey(t *testing.T) {
 	}
 }
 
-// difference returns the average difference of two images. It tries to move one image by up
-// to a pixel and returns the smallest difference.
+// difference returns the average difference of the pixels of two images. It compares a with
+// b, and with b moved by one pixel in each of eight directions. It returns the smallest of
+// these averages.
 func difference(a, b *image.Gray) float64 {
 	least := 255.0
 	for _, by := range []image.Point{{0, 0}, {1, 0}, {-1, 0}, {0, 1}, {0, -1}, {1, 1}, {-1, -1}, {1, -1}, {-1, 1}} {
@@ -171,8 +172,8 @@ func TestNamesAtLineEnds(t *testing.T) {
 	}
 }
 
-// TestSpread checks that spread moves coordinates at least 10 apart, and between 0 and 100
-// if there is space.
+// TestSpread checks that the coordinates are at least 10 apart after spread, and are
+// between 0 and 100 if there is space.
 func TestSpread(t *testing.T) {
 	for _, tt := range []struct{ at, want []float64 }{
 		{nil, nil},

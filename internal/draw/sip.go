@@ -62,8 +62,8 @@ func (p *builder) layoutSIP() *Diagram {
 }
 
 // addDie adds a cube at r and its ports. It returns the indices of the blocks of the ports,
-// by direction, with -1 for a direction without a port. The width of size is the length of
-// a port along the edge of the die.
+// by direction, with -1 for a direction without a port. `size` is the size of a port: its
+// width is along the edge of the die, and its height is outwards.
 func (p *builder) addDie(d *Diagram, in, cube int, r, size rect) [4]int {
 	s := p.Spec()
 	name := fmt.Sprintf("sip%d.cube%d", p.at.SIP, cube)

@@ -57,14 +57,15 @@ func (w *svgWriter) writePatterns(patterns []paint) {
 	w.WriteString("</defs>\n")
 }
 
-// id returns the name of the pattern of a hatched fill. Equal fills have equal names, so
-// that several pictures can be on one page.
+// id returns the name of the pattern of a hatched fill. The name depends only on the fill,
+// so that two pictures on one page never use the same name for different patterns.
 func (p paint) id() string {
 	return fmt.Sprintf("hatch%d-%06x-%06x", p.hatch, uint32(p.fill), uint32(p.over))
 }
 
-// openTag writes the start of an element up to its attributes, which are pairs of name and
-// value. It leaves out attributes with an empty value.
+// openTag writes the start of an element: its name and its attributes, but no closing
+// bracket. attrs holds the names and values of the attributes in turn. openTag leaves out
+// attributes with an empty value.
 func (w *svgWriter) openTag(name string, attrs ...string) {
 	w.WriteString("<" + name)
 	for i := 0; i < len(attrs); i += 2 {
@@ -165,7 +166,7 @@ func (p path) data() string {
 			to("Q", s.at[:]...)
 		case closePath:
 			b.WriteByte('Z')
-			now = point{math.NaN(), math.NaN()} // unknown: the start of the part
+			now = point{math.NaN(), math.NaN()} // not known here: the start of the closed part
 		case circleAt:
 			r := formatNumber(s.at[1].x - s.at[0].x)
 			left := s.at[0].lerp(s.at[1], -1)

@@ -37,8 +37,8 @@ func (p *builder) layoutSystem() *Diagram {
 }
 
 // addNetwork adds the SIPs and the links between them in an area, which it enlarges if
-// necessary. It returns the indices of the SIPs' blocks. around is the index of the
-// enclosing frame.
+// necessary. It returns the indices of the SIPs' blocks. The parameter `around` is the
+// index of the enclosing frame.
 func (p *builder) addNetwork(d *Diagram, in *rect, around int) []int {
 	s := p.Spec()
 	boxes, route := p.arrange(in)
@@ -78,7 +78,7 @@ func (p *builder) addHostLinks(d *Diagram, host int, sips []int, top, hostH floa
 }
 
 // addFabricLinks adds the links between SIPs, or between SIPs and the central switch. If
-// there is a switch, it is the last of blocks.
+// there is a switch, it is the last element of `blocks`.
 func (p *builder) addFabricLinks(d *Diagram, blocks []int, route routeFunc) {
 	sips := p.Spec().System.SIPs
 	text := bandwidthLabel(sips.Link.Bandwidth)

@@ -116,8 +116,9 @@ func (f *face) glyph(r rune) *glyph {
 // ems converts font units to ems.
 func (f *face) ems(v fixed.Int26_6) float64 { return float64(v) / float64(f.em) }
 
-// layoutGlyphs calls do with each glyph of a printable text and the position where the
-// glyph starts. It returns the position after the last glyph. Positions are in ems.
+// layoutGlyphs calls the function `do` with each glyph of a printable text and the position
+// where the glyph starts. It returns the position after the last glyph. Positions are in
+// ems.
 func (f *face) layoutGlyphs(text string, do func(g *glyph, at float64)) float64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -176,9 +177,9 @@ func (w textLine) rotate(p point) point {
 	return w.at.add(point{p.x*cos - p.y*sin, p.x*sin + p.y*cos})
 }
 
-// wrap breaks a text into lines of at most maxWidth. It breaks at spaces and, with
-// atUnderscores, also after underscores. A word that is wider than maxWidth has its own
-// line.
+// wrap breaks a text into lines of at most maxWidth pixels. It breaks at spaces. If
+// atUnderscores is set, it also breaks after underscores. A word that is wider than
+// maxWidth has its own line.
 func (s style) wrap(text string, maxWidth float64, atUnderscores bool) []string {
 	var lines []string
 	for _, word := range strings.Fields(text) {

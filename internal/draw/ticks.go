@@ -21,7 +21,7 @@ const (
 	maxPowersOfTwo = 16 // maximum number of labels of a logarithmic axis with base two
 )
 
-// ticks returns the marks of an axis from lo to hi, with at most limit steps between the
+// ticks returns the marks of an axis from lo to hi, with at most `limit` steps between the
 // first and the last labelled mark. If most values are powers of two, a logarithmic axis
 // has base two.
 func (a Axis) ticks(lo, hi float64, values []float64, limit int) []tick {
@@ -38,8 +38,8 @@ func (a Axis) ticks(lo, hi float64, values []float64, limit int) []tick {
 	return ts
 }
 
-// label sets the labels of major ticks. All labels have all digits if the default format
-// would round a number, or if a format writes two different numbers as the same text.
+// label sets the labels of major ticks. If the default format would round a number, or if a
+// format writes two different numbers as the same text, all labels have up to 12 digits.
 func (a Axis) label(ts []tick, binary bool) {
 	format, exact := a.Format, true
 	switch {

@@ -26,8 +26,8 @@ type source struct {
 	data []byte // nil for a number
 }
 
-// fetch sets s.args to the operands of op, and then those of its epilogue, with their
-// values.
+// fetch sets s.args to the operands of op, followed by the operands of its epilogue. Each
+// entry has the operand and its value.
 func (s *scratch) fetch(e *Executor, op *oplog.Op) {
 	s.args = s.args[:0]
 	inputs := e.inputs[op.ID]
@@ -154,8 +154,8 @@ const (
 )
 
 // composite computes the units in [from, to) of a composite: rows of a product, or elements
-// of a stream. It computes in the dtype of the accumulators, applies the epilogue, and
-// rounds once to the dtype of the result.
+// of another composite. It computes in the dtype of the accumulators, applies the epilogue,
+// and rounds once to the dtype of the result.
 func (s *scratch) composite(op *oplog.Op, from, to int) {
 	strip, elems := stripElements, 1 // elems is the number of elements of a unit
 	if op.Kind == oplog.Gemm {

@@ -9,9 +9,10 @@ import (
 // A block stays in the processor cache.
 const block = 2048
 
-// mathType returns the dtype in which a Math or Stream operation computes. It is the dtype
-// of the operands that have a shape, not counting the condition of Where. If no operand has
-// a shape, it is the dtype of the result.
+// mathType returns the dtype in which a Math or Stream operation computes. For a Math
+// operation that is not a comparison, it is the dtype of the result. For other operations,
+// it is the dtype of the first operand that is not a number; the condition of Where does
+// not count. If all operands are numbers, it is the dtype of the result.
 func mathType(op *oplog.Op) numeric.DType {
 	if op.Kind == oplog.Math && !op.Math.IsComparison() {
 		return op.DType
@@ -30,9 +31,10 @@ func mathType(op *oplog.Op) numeric.DType {
 
 func isNumber(o *oplog.Operand) bool { return o.From == 0 && len(o.Mem) == 0 && o.Shape.Rank == 0 }
 
-// elementwise applies math to the elements in [from, to) of a result with the given shape,
-// and writes them to dst. Operands are broadcast to this shape and converted to dtype d if
-// their dtype differs. An element of args without an operand stands for dst itself.
+// elementwise computes the elements in [from, to) of the result of the operation `math`,
+// and writes them to dst. The result has the given shape. Operands are broadcast to this
+// shape and converted to dtype d if their dtype differs. An element of args without an
+// operand stands for dst itself.
 func (s *scratch) elementwise(math numeric.Op, d numeric.DType, dst []byte, shape oplog.Shape, from, to int, args []source) {
 	if from == to {
 		return

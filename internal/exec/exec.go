@@ -79,8 +79,8 @@ func (e *Executor) Flush() error {
 // effectsPerPoll is the number of effects that are applied between two calls of Poll.
 const effectsPerPoll = 1 << 10
 
-// poll calls Poll. If Poll returns an error and no error has occurred before, it records
-// the error.
+// poll calls Poll, if Poll is set and no error has occurred before. It records the error
+// that Poll returns.
 func (e *Executor) poll() {
 	if e.Poll != nil && e.err == nil {
 		e.err = e.Poll()
@@ -99,8 +99,8 @@ func (e *Executor) flush() {
 			}
 		}
 		effect := e.log.Effects[e.applied]
-		// Do not compute operations before they were issued: then values exist for
-		// about as long as the tiles did.
+		// Do not compute operations before they were issued. This way, values exist for
+		// about as long as their tiles existed in TCM.
 		if e.activate(effect.Op); e.err != nil {
 			return
 		}

@@ -13,7 +13,7 @@ import (
 )
 
 // newFineGrained returns an executor that starts another goroutine even for the smallest
-// amount of work. Short logs then use several threads as long logs do.
+// amount of work. Short logs then use several threads, like long logs.
 func newFineGrained(log *oplog.Log, threads int) *Executor {
 	e := New(log, newMemories(), threads)
 	e.grain = 1

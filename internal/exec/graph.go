@@ -58,8 +58,8 @@ func operands(op *oplog.Op) iter.Seq[*oplog.Operand] {
 	}
 }
 
-// usesOperands reports whether operations of kind k use the values of their operands. For
-// signals and waits, the operands only name the operations that they wait for.
+// usesOperands reports whether operations of kind k use the values of their operands.
+// Signals and waits do not: their operands only name operations that must come first.
 func usesOperands(k oplog.Kind) bool { return hasValue[k] || k == oplog.Store || k == oplog.Put }
 
 // registerOps adds a node for every operation that has been logged since the last call. It
@@ -94,8 +94,9 @@ func (e *Executor) matchReceives() {
 }
 
 // hold determines what keeps the value of operation id, in addition to the operations that
-// use it as an operand. The value of a send is kept until it is received, and a value to
-// write until it is written. A tile is kept until Forget or End.
+// use it as an operand. The value of a send is kept until it is received. The result of a
+// composite or receive that goes to memory is kept until it is written. A tile is kept
+// until Forget or End.
 func (e *Executor) hold(id oplog.ID) {
 	op, n := e.log.Op(id), e.node(id)
 	switch {
@@ -111,8 +112,9 @@ func (e *Executor) hold(id oplog.ID) {
 	}
 }
 
-// countUses counts operation id as a user of each of its operands. If the operation is a
-// receive whose send has just become known, it now waits for the value of the send.
+// countUses counts operation id as a user of each of its operands. A receive whose send is
+// unknown is added to e.unsent. When the send becomes known, countUses makes the receive
+// wait for the value of the send.
 func (e *Executor) countUses(id oplog.ID) {
 	op := e.log.Op(id)
 	if !usesOperands(op.Kind) {

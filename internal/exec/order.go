@@ -147,9 +147,9 @@ func checkAccessSize(mem []oplog.Access) error {
 	return err
 }
 
-// barrier orders everything before the current operation before everything after it. It
-// starts a new round and drops the state of the previous round, except receives whose sends
-// have not been issued.
+// barrier records that everything logged before the current operation happens before
+// everything logged after it. It starts a new round and drops the state of the previous
+// round, except receives whose sends have not been issued.
 func (o *order) barrier() {
 	o.round++
 	o.roundStart = o.now
@@ -199,7 +199,8 @@ func (k *asyncOp) resolved(by oplog.ID) bool {
 
 // release records what the PE knows at operation id, which is a send, a notification or a
 // TaskEnd, as the stamp of the operation. It then begins a new epoch of the PE, because the
-// stamp does not cover what the PE does later.
+// stamp does not cover what the PE does later. If nothing waits for operation id, release
+// does nothing.
 func (o *order) release(t *thread, id oplog.ID) {
 	if o.waiters[id-1] == 0 {
 		return
@@ -251,8 +252,8 @@ func (o *order) finish(t *thread, k *asyncOp) {
 	t.inFlight = slices.DeleteFunc(t.inFlight, func(other *asyncOp) bool { return other == k })
 }
 
-// finishAll calls finish for all operations in flight of a PE whose sends, notifications
-// and TaskEnds have been issued.
+// finishAll calls finish for each operation in flight of a PE, if all sends, notifications
+// and TaskEnds that this operation waits for have been issued.
 func (o *order) finishAll(t *thread) {
 	for _, k := range slices.Clone(t.inFlight) {
 		if k.resolved(o.now - 1) {

@@ -61,9 +61,10 @@ func (o *order) add(op *oplog.Op) {
 	}
 }
 
-// resume ends the waits that block a PE, before its next operation. A blocked operation may
-// wait for a send, notification or TaskEnd that is issued only later. Because the PE has
-// continued, such an operation did not block the PE. It stays in flight until it is used.
+// resume is called before the next operation of a PE. It calls finish for each operation
+// that blocks the PE, if everything that the operation waits for has been issued. If not,
+// the operation cannot have blocked the PE, because the PE has continued. It then becomes
+// an operation in flight.
 func (o *order) resume(t *thread) {
 	for _, k := range t.blocked {
 		if k.resolved(o.now - 1) {
@@ -126,7 +127,9 @@ func (o *order) beginLaunch(i int32) {
 	}
 }
 
-// startRecv adds the receive op to the operations in flight of its PE.
+// startRecv adds the receive op to the operations in flight of its PE, or to the operations
+// that block the PE if no Wait names op. If the receive writes memory, startRecv processes
+// the write, or leaves it until the send is issued.
 func (o *order) startRecv(t *thread, op *oplog.Op) {
 	if len(op.Args) == 0 || op.Args[0].From == 0 {
 		return // the run ended before the message came
@@ -153,7 +156,7 @@ func (o *order) startRecv(t *thread, op *oplog.Op) {
 // everything that the PE did before the receive, and after the send.
 func (o *order) writeReceived(k *asyncOp) {
 	t := o.thread(k.pe)
-	if k.id <= o.roundStart { // what the PE did before comes before this round as a whole
+	if k.id <= o.roundStart { // everything that the PE did before the receive is before this round
 		k.view = nil
 	}
 	o.acquire(&k.view, k.from[0].From)
@@ -175,7 +178,7 @@ func (o *order) startComposite(t *thread, op *oplog.Op) {
 }
 
 // touchAll calls touch for every access in mem that is not empty. The accesses belong to op
-// and to epoch e. If op is asynchronous, k is its state, else nil.
+// and to epoch e. If op is asynchronous, k is its state. If not, k is nil.
 func (o *order) touchAll(t *thread, op *oplog.Op, k *asyncOp, e epoch, phase oplog.Phase, mem []oplog.Access) {
 	for _, m := range mem {
 		if r := regionOf(m); r.rowBytes > 0 {

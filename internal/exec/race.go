@@ -40,7 +40,7 @@ func (r Race) String() string {
 //   - A Send comes before what follows its Recv. A Notify comes before what follows the
 //     WaitSignal that it releases. A TaskEnd, with everything that its PE has started,
 //     comes before what follows the TaskBegin that names it.
-//   - Everything that the PEs of a launch did before comes before the launch.
+//   - The operations of a launch come after everything that its PEs did earlier.
 //   - Everything comes either before or after a Barrier or an operation of the host.
 //
 // Scratch is new memory: earlier accesses to its bytes do not count.
@@ -135,8 +135,8 @@ func (o *order) applyHardwareOrder(a *access, phase oplog.Phase, space oplog.Spa
 	})
 }
 
-// record adds access a to the lists of the pages that it touches. view is what comes before
-// the access.
+// record adds access a to the lists of the pages that it touches. view is the clock of
+// everything that comes before the access.
 func (o *order) record(a *access, phase oplog.Phase, space oplog.Space, view *clock) {
 	n := int32(len(o.accesses))
 	o.accesses = append(o.accesses, *a)

@@ -7,8 +7,8 @@ import (
 	"github.com/kernbench/kernbench/oplog"
 )
 
-// randomAccesses returns a random log of n operations of a few PEs. They access memory or
-// order other accesses.
+// randomAccesses returns a random log of n operations of a few PEs. The operations access
+// memory or order the accesses of other operations.
 func randomAccesses(r *rand.Rand, n int) *oplog.Log {
 	const pes = 4
 	log := &oplog.Log{}

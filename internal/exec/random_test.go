@@ -213,7 +213,7 @@ func (p *logGenerator) elementwise(d numeric.DType) numeric.Op {
 }
 
 // addOperands adds random operands of dtype d to the elementwise operation op. The first
-// operand has the shape of the result. With inMemory, operands may be in memory.
+// operand has the shape of the result. If inMemory is set, operands may be in memory.
 func (p *logGenerator) addOperands(op *oplog.Op, d numeric.DType, inMemory bool) {
 	for i := range op.Math.Arity() {
 		of := d

@@ -100,8 +100,8 @@ func (c *cursor) next(limit int64) (space oplog.Space, addr, n int64) {
 	return space, 0, 0
 }
 
-// masked reports whether op's memory covers only a part of its value, the box. The rest of
-// the value has the element Fill.
+// masked reports whether op's memory covers only a part of its value, the box. All other
+// elements of the value are op.Fill.
 func masked(op *oplog.Op) bool { return op.Box.Rank > 0 && op.Box != op.Shape }
 
 // box returns the shape of the part of op's value that is in memory.
@@ -120,7 +120,8 @@ func runs(op *oplog.Op, value []byte) func(yield func([]byte) bool) {
 			yield(value)
 			return
 		}
-		// The axes behind the last one that the box cuts are whole: one run covers them.
+		// The box contains the whole of each axis after the last axis that it cuts, so one
+		// run covers these axes.
 		axis := int(op.Shape.Rank) - 1
 		for axis > 0 && op.Box.Dim[axis] == op.Shape.Dim[axis] {
 			axis--

@@ -64,8 +64,8 @@ func (e *Executor) bytes(op *oplog.Op) int {
 
 func operandBytes(o *oplog.Operand) int { return o.Shape.Elems() * o.DType.Size() }
 
-// verify returns an error that names op if op cannot be computed. After verify, computing
-// op cannot fail.
+// verify returns an error that names op if op cannot be computed. If it returns nil,
+// computing op cannot fail.
 func (e *Executor) verify(op *oplog.Op) error {
 	if err := e.check(op); err != nil {
 		return e.fail(op.ID, "%w; correct what made the log", err)
@@ -199,9 +199,9 @@ type Replayed struct {
 	Mismatched []oplog.ID // reads whose digest differs
 }
 
-// Replay executes a whole log in its own memories. It compares the bytes that hosts read
-// with the digests of these reads in the log, and returns the result. It does not change
-// the log. When ctx ends, it returns the cause of ctx.
+// Replay executes a whole log in its own memories. It compares the bytes that the host
+// reads with the digests of these reads in the log, and returns the result. It does not
+// change the log. When ctx ends, it returns the cause of ctx.
 func Replay(ctx context.Context, log *oplog.Log, threads int) (Replayed, error) {
 	var r Replayed
 	e := New(log, newMemories(), threads)

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// linePoints returns n points with a single setting n, with the values 0, 1, 2 and so on.
+// linePoints returns the given number of points. Each point has one setting, which is named
+// n and has the values 0, 1, 2 and so on.
 func linePoints(n int) []Point {
 	d := Dimension{Name: "n"}
 	for i := range n {

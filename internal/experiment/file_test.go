@@ -19,7 +19,8 @@ import (
 
 var sums = regexp.MustCompile(`,"sum":"[0-9a-f]{8}"`)
 
-// withoutChecksums returns the text of a file as early versions wrote it.
+// withoutChecksums returns the text of a file without its checksums, as early versions
+// wrote it.
 func withoutChecksums(text string) string { return sums.ReplaceAllString(text, "") }
 
 // TestDamage checks that an incomplete last line is removed, and that any other damage is

@@ -41,9 +41,9 @@ type MergeOptions struct {
 
 // Merge writes the results of shards, or of parts of a sweep, to one file. The file is byte
 // for byte the file that the whole sweep would have written. The sweeps of the given files
-// may still run. Merge replaces an existing file out only if it is an undamaged file of a
-// sweep and all its points are in the given files. The error is a [*FileError] unless out
-// could not be written.
+// may still run. If the file `out` exists, Merge replaces it only if it is an undamaged
+// file of the same sweep and all its points are in the given files. The error is a
+// [*FileError] unless `out` could not be written.
 func Merge(ctx context.Context, out string, o MergeOptions, files ...string) (m Merged, err error) {
 	g, err := gather(ctx, files)
 	if err != nil {
@@ -80,8 +80,8 @@ func Merge(ctx context.Context, out string, o MergeOptions, files ...string) (m 
 }
 
 // checkReplace returns an error if the points of g must not replace file f. This is the
-// case if f has points that g does not have, or is damaged and may have points that cannot
-// be read.
+// case if f has points that g does not have, if f is damaged and may have points that
+// cannot be read, or if no sweep has written f.
 func checkReplace(ctx context.Context, f *os.File, name string, g *pointSet) error {
 	r, err := file.NewReader(ctx, f, maxFileBytes)
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// TestEachIsInOrder checks that the callback each is called in the order of points, even if
-// the points end in another order, and as early as possible. Points 0 to 2 each wait for
-// the next point. Point 4 waits until the rows of points 0 to 3 were delivered.
+// TestEachIsInOrder checks that Run calls the function `each` in the order of points, and
+// as early as possible, even if the points end in another order. Each of the points 0 to 2
+// waits for the next point. Point 4 waits until the rows of points 0 to 3 were delivered.
 func TestEachIsInOrder(t *testing.T) {
 	var ended [5]chan struct{}
 	for i := range ended {

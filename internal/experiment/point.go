@@ -63,10 +63,10 @@ type Dimension struct {
 	At     []string
 }
 
-// Product returns a point for each combination of the values of the given groups of
-// settings. The last group changes fastest. The settings of a group change together and
-// have the same number of values. Without groups, Product returns one point without
-// settings.
+// Product returns the points of a grid. Each group is a list of settings that change
+// together: the settings have the same number of values, and the i-th values belong
+// together. There is a point for each combination of the groups, and the last group changes
+// fastest. Without groups, Product returns one point without settings.
 func Product(groups [][]Dimension) []Point {
 	points := []Point{{}}
 	for _, dims := range groups {
@@ -145,7 +145,7 @@ func (s Shard) Indices(points int) (list []int) {
 	return list
 }
 
-// contains reports whether the shard contains the point with an index.
+// contains reports whether the shard contains the point with the given index.
 func (s Shard) contains(index int) bool { return s.N == 0 || index%s.N == s.I-1 }
 
 // description returns the words for the shard in error messages: "the whole sweep" or
@@ -172,8 +172,9 @@ func (f *Failed) Error() string {
 	return text
 }
 
-// Unwrap returns a *PointError for each distinct reason. It is the error of the first point
-// that failed for this reason. The other points that failed for this reason are in Also.
+// Unwrap returns a *PointError for each distinct reason. Errors that differ only in numbers
+// have the same reason. The *PointError is the error of the first point that failed for the
+// reason, and its field Also holds the errors of the other points.
 func (f *Failed) Unwrap() (reasons []error) {
 	first := map[string]*PointError{}
 	for _, p := range f.Points {

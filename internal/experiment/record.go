@@ -50,8 +50,8 @@ func (h header) plain() []byte {
 // line returns the line of a header.
 func (h header) line() []byte { return addChecksum(h.plain(), 0) }
 
-// sameSweep reports whether the files with headers h and other have points of the same
-// sweep.
+// sameSweep reports whether the files with the headers h and `other` have points of the
+// same sweep.
 func (h header) sameSweep(other header) bool {
 	return h.Identity == other.Identity && h.Points == other.Points && h.Grid == other.Grid
 }
@@ -265,7 +265,8 @@ func (c *contents) parseRecord(line []byte) (r record, err error) {
 	return r, nil
 }
 
-// checkHeader returns an error if a sweep with the header want cannot add rows to the file.
+// checkHeader returns an error if a sweep with the header `want` cannot add rows to the
+// file.
 func (c *contents) checkHeader(name string, want header) error {
 	have := c.header
 	switch {

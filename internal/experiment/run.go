@@ -51,10 +51,11 @@ const maxMemory = 4 << 30
 // functions in the options from its own goroutine.
 //
 // A point that fails or panics does not stop the other points. At the end, [*Failed] names
-// all failed points; their rows are zero. With Stop, no point begins after a failure, and
-// the points after the failed one are cancelled. The error is then the [*PointError] of the
-// first point that fails, and the result is the rows before it, for any number of workers.
-// When ctx ends, the file keeps the points that have ended, and the error is the cause.
+// all failed points; their rows are zero. If Stop is set, no point begins after a failure,
+// and running points that come after the failed point are cancelled. The error is then the
+// [*PointError] of the first point that fails, and the result is the rows before it, for
+// any number of workers. When ctx ends, the file keeps the points that have ended, and the
+// error is the cause.
 func Run[R any](ctx context.Context, o Options, points []Point, run func(ctx context.Context, index int, p Point) (R, error), each func(index int, row R)) ([]R, error) {
 	if o.Warn == nil {
 		o.Warn = func(string) {}
@@ -157,7 +158,7 @@ func (s *state[R]) runAll(ctx context.Context) (err error) {
 }
 
 // verdict returns the error of the sweep, or nil, after the last point has ended. If all
-// points have a row or failed, it also sorts the file.
+// points have ended, it also sorts the file, unless Stop is set and a point failed.
 func (s *state[R]) verdict(ctx context.Context) error {
 	f := &Failed{Total: len(s.indices)}
 	for _, index := range s.indices {
@@ -208,7 +209,8 @@ func (s *state[R]) runPoints(ctx context.Context) {
 }
 
 // mayStart reports whether the next point in todo may start. A worker and enough memory
-// must be free and, with Stop, no point may have failed.
+// must be free; while no point runs, memory does not matter. If Stop is set, no point may
+// start after a failure.
 func (s *state[R]) mayStart() bool {
 	if len(s.todo) == 0 || len(s.running) >= s.Workers || s.Stop && len(s.failed) > 0 {
 		return false
@@ -259,7 +261,8 @@ func panicError(value any) error {
 	return errors.New(sim.DescribePanic(value, string(debug.Stack())))
 }
 
-// finish records the outcome of a point. With Stop, a failure cancels the points after it.
+// finish records the outcome of a point. If Stop is set, a failure also cancels the running
+// points that come after the failed point.
 func (s *state[R]) finish(o outcome[R]) {
 	r := s.running[o.index]
 	delete(s.running, o.index)
@@ -289,8 +292,8 @@ func (s *state[R]) finish(o outcome[R]) {
 	}
 }
 
-// deliver calls the callback each for rows in the order of points. It stops at the first
-// point that has not ended or, with Stop, at the first failed point.
+// deliver calls the function `each` for rows in the order of points. It stops at the first
+// point that has not ended. If Stop is set, it also stops at the first failed point.
 func (s *state[R]) deliver() {
 	for ; s.delivered < len(s.indices); s.delivered++ {
 		index := s.indices[s.delivered]

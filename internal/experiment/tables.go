@@ -64,10 +64,11 @@ const (
 	maxCSVLineBytes = 1 << 20
 )
 
-// ReadFile reads the tables of a file of results. The file is a .csv, a .json as run, coll,
-// probe and sweep print it, or a .jsonl of an experiment. The first table has the rows and
-// no name. For a run without rows, the only table is its metrics. missing is the number of
-// points of the experiment, or of its shard, that the file does not have.
+// ReadFile reads the tables of a file of results. The file is a .csv, a .json that one of
+// the commands run, coll, probe and sweep printed, or a .jsonl of an experiment. The first
+// table has the rows and no name. For a run without rows, the only table is its metrics.
+// `missing` is the number of points of the experiment, or of its shard, that the file does
+// not have.
 func ReadFile(ctx context.Context, path string) (tables []table.Named, missing int, err error) {
 	ext := strings.ToLower(filepath.Ext(path))
 	read := map[string]func(io.Reader) ([]table.Named, error){".csv": readCSV, ".json": readJSON}[ext]

@@ -101,7 +101,7 @@ type tally struct {
 	waitHigh, waitLow uint64
 }
 
-// wait adds the waits of n flits, each of the given time, to the sum.
+// wait adds the waits of n flits to the sum. Each flit has waited for the time `each`.
 func (c *tally) wait(each Time, n int64) {
 	high, low := bits.Mul64(uint64(each), uint64(n))
 	var carry uint64
@@ -193,7 +193,8 @@ func New(eng *sim.Engine, net Network, cfg Config) *Fabric {
 func (f *Fabric) Observe(fn func(Passage)) { f.observe = fn }
 
 // Waited returns the total time that the first flit of a message waited in front of links.
-// It is valid only in the Done event of that message and only after Observe.
+// The result is valid only in the Done event of that message, and only if an observer is
+// set with Observe.
 func (f *Fabric) Waited() Time { return f.waited }
 
 // observePassage completes p with the class of message i and reports it to the observer.
@@ -271,12 +272,12 @@ func (f *Fabric) finish(i int32) {
 	f.eng.Call(done)
 }
 
-// lastFlitBytes returns the size of the last flit of m. flit is the size of the other
-// flits.
+// lastFlitBytes returns the size of the last flit of m. The parameter `flit` is the size of
+// the other flits.
 func (m *message) lastFlitBytes(flit Bytes) Bytes { return m.Bytes - Bytes(m.flits-1)*flit }
 
-// isShort reports whether flit number k of m is the last flit and has fewer bytes than
-// flit.
+// isShort reports whether flit number k of m is the last flit and has fewer than `flit`
+// bytes.
 func (m *message) isShort(k int64, flit Bytes) bool {
 	return k == m.flits-1 && m.Bytes < Bytes(m.flits)*flit
 }

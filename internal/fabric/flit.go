@@ -247,8 +247,8 @@ func (m *flits) requestBurst(i int32, c int) {
 	}
 }
 
-// writeFlit adds a flit that has arrived at the HBM slice after the path. It queues each
-// burst whose last byte has now arrived.
+// writeFlit handles the arrival of a flit at the HBM slice at the end of its path. It
+// queues each burst whose last byte has now arrived.
 func (m *flits) writeFlit(fl flit) {
 	msg, b := &m.messages[fl.msg], &m.writes[fl.msg]
 	if fl.index == 0 {
@@ -266,7 +266,8 @@ func (m *flits) writeFlit(fl flit) {
 	}
 }
 
-// serveBurst occupies channel s with burst i for the time of the burst.
+// serveBurst occupies channel s with burst i for the time of the burst. A change between
+// reads and writes takes the turnaround time in addition.
 func (m *flits) serveBurst(s *flitServer, i int32) {
 	write := m.inFlight.At(i).stage > 0
 	end := m.eng.Now() + m.cfg.HBM.BurstTime

@@ -2,14 +2,15 @@ package fabric
 
 import "github.com/kernbench/kernbench/internal/memory"
 
-// Uncontended returns the time of a transfer without other traffic on its path, in closed
-// form. With n whole flits it is
+// Uncontended returns the time of a transfer of n bytes without other traffic on its path,
+// in closed form. The parameter `flit` is the size of a flit. If the transfer consists of k
+// whole flits, and ser is the time that a link takes to send one flit, the time is
 //
-//	Σ latency + Σ ser + (n-1)·max ser
+//	Σ latency + Σ ser + (k-1)·max ser
 //
-// The slowest link counts for every flit, wherever it is on the path, and every other link
-// for one flit. A short last flit follows the whole flits: at each link it starts when it
-// has arrived and the whole flits have left.
+// So the slowest link, wherever it is on the path, counts for every flit, and every other
+// link counts for one flit. If the last flit is shorter than `flit`, it follows the whole
+// flits: at each link it starts when it has arrived and the whole flits have left.
 func Uncontended(path []Hop, n, flit Bytes) Time {
 	whole, short := int64(n/flit), n%flit
 	var latency, sum, slowest, last Time
@@ -36,13 +37,15 @@ func Uncontended(path []Hop, n, flit Bytes) Time {
 
 // UncontendedHBM returns the time of a sequential transfer from or to an HBM slice without
 // other traffic, in closed form. A group is one burst per channel; the transfer must start
-// at the first byte of a group. The channels read one group per burst time. The path cannot
-// carry the bytes from group g on before group g has been read. So the time is
+// at the first byte of a group. The channels read one group per burst time. Group g, and
+// everything after it, can start on the path only when group g has been read. So the time
+// is
 //
 //	max over g of (g+1)·burst + path(bytes from group g on)
 //
-// where path is Uncontended. The maximum is at the first group if the path is the
-// bottleneck, and near the last group if the channels are the bottleneck. A write of whole
+// where path(n) is the time that Uncontended returns for n bytes. The maximum is at the
+// first group if the path is the bottleneck, and near the last group if the channels are
+// the bottleneck. A write of whole
 // groups, or of less than one group, takes the same time, because its last bytes are
 // complete one burst time after they arrive. The formula holds for bursts of the size of a
 // flit. ok is false where the formula does not hold.

@@ -39,8 +39,8 @@ func (s *server) addRateLimited(t *train, start Time) bool {
 
 // limitedWork returns how long other work of the link is delayed by rate-limited trains.
 // The other work starts at the time `start` and would take the time `work` by itself. Only
-// rate-limited trains of the given class or a higher one count. They have moved on to the
-// next server already, so the other work must wait for them.
+// rate-limited trains of the given class or a higher class count. These trains have already
+// been sent on to the next server, so the other work must wait for them.
 func (s *server) limitedWork(start, work Time, class Class) (taken Time) {
 	spare := int64(fullRate)
 	for _, o := range s.limited {

@@ -1,8 +1,9 @@
 package fabric
 
 // arrive handles the arrival of train i at the server of stage `at`. It serves the train if
-// the server is free and no other train waits, else queues it. The event carries the stage because a lookup in the
-// message, which is rarely in the cache, would take longer than the rest of the function.
+// the server is free and no other train waits. If not, it queues the train. The stage is in
+// the event, because looking it up in the message, which is rarely in the processor cache,
+// would take longer than the rest of the function.
 func (m *trains) arrive(i int32, at stage) {
 	t, s := &m.all[i], m.server(at)
 	if s.ready(t.class) <= m.eng.Now() && s.queuesEmpty() {
@@ -50,10 +51,10 @@ func (m *trains) serve(s *server, i int32) {
 // serve them.
 func (m *trains) returnToSource(rest train) { m.sources[rest.msg].offered -= rest.flits }
 
-// flitsToServe returns how many flits of t the server serves now. Without another waiting
-// message, this is the whole train. Otherwise it is the flits that arrived before the other
-// message, but at least a share. A share is the number of flits after which two messages
-// take turns.
+// flitsToServe returns how many flits of t the server serves now. If no other message
+// waits, this is the whole train. If another message waits, it is the flits that arrived
+// before that message, but at least a share. A share is the number of flits after which two
+// messages take turns. If the rest would be too small for a train, it is the whole train.
 func (m *trains) flitsToServe(s *server, t *train) int64 {
 	other := s.rival(m.all, t)
 	if other == nil {

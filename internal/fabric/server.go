@@ -131,7 +131,7 @@ func (s *server) count(f *Fabric, t *train, sign int64) {
 }
 
 // startedFlits returns how many flits of the train in service have started to leave by now.
-// It leaves out the time that the server has spent on rate-limited trains.
+// The time that the server has spent on rate-limited trains does not count.
 func (s *server) startedFlits(now Time) int64 {
 	spent := now - s.since
 	for _, o := range s.limited {

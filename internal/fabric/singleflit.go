@@ -9,13 +9,13 @@ import (
 // command, cannot be split. While every link is free, it takes one event per link. Where it
 // must wait, it becomes a train.
 
-// passSingleFlit sends message i over the given link, the st-th link of its path, at the
-// current time.
+// passSingleFlit sends message i over the given link, which is number st of its path, at
+// the current time. If the link is not free, the message becomes a train.
 //
 // If all traffic of the next link arrives over this link, no other message can come
 // between. Then the message passes both links in one event.
 func (m *trains) passSingleFlit(i int32, st int, link stage) {
-	l := &m.links[link] // link is in the event, so that this load and that of msg overlap
+	l := &m.links[link] // the event carries the link, so that the loads of l and msg overlap
 	msg := &m.messages[i]
 	at := m.eng.Now()
 	if l.use == notUsed {
@@ -71,9 +71,9 @@ type serializeTime struct {
 	takes     Time
 }
 
-// fedLink returns the link `next` if all traffic of `next` arrives over the given link,
-// else `none`. All traffic of a link that feeds another link continues on that other link,
-// so each link feeds at most one link.
+// fedLink returns the link `next` if the given link feeds it, else `none`. A link feeds
+// another link if all traffic of the other link arrives over it. Its own traffic then
+// continues only on the other link, so each link feeds at most one link.
 func (m *trains) fedLink(link, next stage) stage {
 	if f, ok := m.net.(Feeder); ok && f.FedBy(next) == link {
 		return next

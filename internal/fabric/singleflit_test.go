@@ -62,7 +62,7 @@ type traffic struct {
 }
 
 // anyTraffic draws messages of at most `most` bytes in the first `classes` classes. Each
-// starts at a multiple of grain, not later than window.
+// message starts at a multiple of the time `grain`, not later than the time `window`.
 func anyTraffic(most Bytes, grain, window Time, classes int) *rapid.Generator[traffic] {
 	return rapid.Custom(func(t *rapid.T) traffic {
 		n := rapid.IntRange(2, 5).Draw(t, "PEs")
@@ -174,8 +174,8 @@ func TestFedLinksSaveEvents(t *testing.T) {
 	}
 	message := func() flow { return flow{ns, Transfer{Path: pathBetween(0, 1), Bytes: 128}} }
 	plain, fed := run(t, net, Config{}, message()), run(t, fedPEs{net}, Config{}, message())
-	// The start, tcm->dma, dma->router, router->router, router->dma, dma->tcm, the end;
-	// the first link needs no event of its own.
+	// The events are the start, tcm->dma, dma->router, router->router, router->dma,
+	// dma->tcm and the end. The first link needs no event of its own.
 	if got, want := plain.eng.Events(), uint64(6); got != want {
 		t.Errorf("%d events, want %d", got, want)
 	}

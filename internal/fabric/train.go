@@ -212,8 +212,8 @@ func (m *trains) drop(i int32) {
 // trainQueue is a linked list of trains, sorted by the arrival of their heads.
 type trainQueue struct{ first, last int32 }
 
-// push adds train i, which has just arrived, to the queue. It goes behind all trains whose
-// head arrived earlier or at the same time.
+// push adds train i, which has just arrived, to the queue, behind all trains whose head
+// arrived earlier or at the same time.
 func (q *trainQueue) push(all []train, i int32) {
 	if q.last != 0 && all[i].head < all[q.last].head {
 		q.insert(all, i, func(other *train) bool { return other.head > all[i].head })

@@ -59,8 +59,9 @@ func (r *runs) add(through Time) {
 	r.idleAt += r.perFlit
 }
 
-// endRun ends the current run. It merges the run with the previous runs if length and
-// distance are equal, else it sends the previous runs to the link.
+// endRun ends the current run. If the run has the same length as the previous runs and
+// follows them at the same distance, endRun merges it with them. If not, it sends the
+// previous runs to the link as a train and keeps the current run.
 func (r *runs) endRun() {
 	gap := r.run.head - r.lastHead
 	if r.merged.flits > 0 && r.run.flits == r.perRun && (r.period == 0 || gap == r.period) {

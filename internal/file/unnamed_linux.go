@@ -13,7 +13,8 @@ import (
 const ownFiles = "/proc/self/fd"
 
 // openUnnamed opens a new file without a name in a folder. The file is removed when the
-// process ends. The error is errors.ErrUnsupported if the file system has no such files.
+// process ends, unless linkUnnamed has given it a name. The error is errors.ErrUnsupported
+// if the file system has no such files.
 func openUnnamed(folder string, perm fs.FileMode) (*os.File, error) {
 	if _, err := os.Stat(ownFiles); err != nil {
 		return nil, errors.ErrUnsupported // linkUnnamed needs the folder

@@ -38,8 +38,8 @@ type target struct {
 	updated    bool     // the command reads the file and keeps its content
 }
 
-// Reads declares files that the command reads. what names their purpose in errors, such as
-// "topology".
+// Reads declares files that the command reads. `what` is the purpose of the files in
+// errors, such as "topology".
 func (u *Uses) Reads(what string, paths ...string) *Uses {
 	for _, path := range paths {
 		u.read = append(u.read, input{what: what, path: path})
@@ -47,7 +47,8 @@ func (u *Uses) Reads(what string, paths ...string) *Uses {
 	return u
 }
 
-// ReadsConfig declares the files that configuration c was read from.
+// ReadsConfig declares the files that configuration c was read from, with the text `what`
+// as in Reads.
 func (u *Uses) ReadsConfig(what string, c Config) *Uses {
 	for _, path := range c.Files() {
 		if !slices.ContainsFunc(u.read, func(in input) bool { return in.path == path }) {
@@ -57,8 +58,8 @@ func (u *Uses) ReadsConfig(what string, c Config) *Uses {
 	return u
 }
 
-// Writes declares a file that the command writes. what is the flag that names the file. An
-// empty path is ignored.
+// Writes declares a file that the command writes. `what` is the flag that names the file.
+// An empty path is ignored.
 func (u *Uses) Writes(what, path string) *Uses {
 	if path != "" {
 		u.written = append(u.written, target{what: what, path: path})
@@ -66,14 +67,16 @@ func (u *Uses) Writes(what, path string) *Uses {
 	return u
 }
 
-// Updates declares a file that the command both reads and replaces, keeping its content.
+// Updates declares a file that the command reads and may then replace, because the new
+// content includes the old content. `what` is the flag or argument that names the file.
 func (u *Uses) Updates(what, path string) *Uses {
 	u.written = append(u.written, target{what: what, path: path, updated: true})
 	return u
 }
 
-// WritesIn declares that the command writes files in a folder. names has patterns for the
-// names of these files. An empty folder is ignored.
+// WritesIn declares that the command writes files in a folder. `what` is the flag that
+// names the folder. `names` has patterns for the names of the files. An empty folder is
+// ignored.
 func (u *Uses) WritesIn(what, folder string, names ...string) *Uses {
 	if folder != "" {
 		u.written = append(u.written, target{what: what, path: folder, names: names})
@@ -178,9 +181,10 @@ func resolve(path string) string {
 	return filepath.Clean(path) // the current folder is not known
 }
 
-// CheckNew returns an error if the file with a name cannot be created, because its folder
-// is missing or because the name is that of a folder. A command calls CheckNew before it
-// runs anything. what is the flag that names the file. An empty name is allowed.
+// CheckNew returns an error if a file with the given name cannot be created, because its
+// folder is missing or because the name is that of a folder. A command calls CheckNew
+// before it runs anything. `what` is the flag that names the file. An empty name is
+// allowed.
 func CheckNew(what, name string) error {
 	if name == "" {
 		return nil

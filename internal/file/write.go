@@ -245,7 +245,8 @@ func (w *Writer) removeTemp() error {
 	return err
 }
 
-// Discard closes and removes the temporary file. A file that is written directly is closed.
+// Discard closes and removes the temporary file. A file that is written directly is only
+// closed.
 func (w *Writer) Discard() error {
 	if w.direct {
 		return w.closeDirect()

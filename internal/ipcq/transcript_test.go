@@ -36,7 +36,9 @@ import (
 //	a: send b 64; sleep 10; room b 128
 //	b: recv a 64; recv any 64; into a 64
 //
-// runs a program on each PE, from the current time on, and prints what happens.
+// runs a program on each PE, from the current time on, and prints what happens. room waits
+// until there are credits for a message of the given size. recv receives a message into a
+// tile, from a PE or from any PE, and into receives it into memory.
 //
 //	state
 //

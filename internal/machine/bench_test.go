@@ -50,8 +50,9 @@ func (h *repeater) Handle(_ sim.Kind, arg uint64) {
 	}
 }
 
-// measureBareEvents returns how many events that do nothing the engine handles per second
-// of CPU time. pending is the number of events in the queue meanwhile.
+// measureBareEvents returns the number of empty events that the engine handles per second
+// of CPU time. An empty event does nothing. `pending` is the number of events that are in
+// the queue at any time.
 func measureBareEvents(b *testing.B, pending int) float64 {
 	h := &repeater{eng: sim.New(), left: 2_000_000}
 	h.target = h.eng.Register(h)
@@ -67,7 +68,7 @@ func measureBareEvents(b *testing.B, pending int) float64 {
 
 // BenchmarkQueueMessages measures how many messages between PEs in a ring are simulated per
 // second of CPU time. A message consists of a send, a receive and an addition. For
-// comparison it reports how many events that do nothing the engine handles.
+// comparison, the benchmark also reports the result of measureBareEvents.
 func BenchmarkQueueMessages(b *testing.B) {
 	for _, c := range []struct {
 		name   string
@@ -113,8 +114,9 @@ func BenchmarkQueueMessages(b *testing.B) {
 
 // BenchmarkSelect measures four programs: a Select whose first case is ready; a Select
 // whose second case is ready; a message between two PEs; and such a message with a Select
-// that waits for it. The second Select waits until the other PEs have caught up with the
-// CPU.
+// that waits for it. The CPU of a PE runs ahead of the simulation. The second Select must
+// wait until the simulation has reached the time of the CPU: only then is it known that the
+// first case is not ready.
 func BenchmarkSelect(b *testing.B) {
 	recv, signal := tl.CanRecv(tl.West), tl.CanSignal(0, tl.NE, 0)
 	send := tl.CanSend(tl.East, tl.Shape{64}, tl.F16)

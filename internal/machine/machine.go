@@ -180,7 +180,7 @@ type Memory struct {
 	Store     memory.Store
 }
 
-// Memory returns the content of memory id. It creates the content on first use.
+// Memory returns the allocator and the content of memory id. It creates them on first use.
 func (m *Machine) Memory(id memory.ID) *Memory {
 	if m.memories[id] == nil {
 		size := m.size(id)

@@ -98,8 +98,8 @@ func TestDMABusyIsDataBeats(t *testing.T) {
 }
 
 // TestTileRowsUseManyChannels reads a tile of 32 rows of 128 B from an f16 matrix with 3072
-// columns. It checks that the channel hash distributes the rows, so that the tile takes far
-// less time than 32 bursts on one channel.
+// columns. It checks that the rows are spread over the channels of the HBM slice, so that
+// the tile takes far less time than 32 bursts on one channel.
 func TestTileRowsUseManyChannels(t *testing.T) {
 	m := build(t, Options{}, "default")
 	p := m.PE(0)
@@ -227,7 +227,8 @@ func TestLaunchGoesBeforeBulk(t *testing.T) {
 		m.mustRun(t)
 		start[i] = l.Start
 	}
-	// The PCIe link, the links of the IO chiplet and the UCIe port, and the cube's first links.
+	// The bulk traffic shares the PCIe link, the links of the IO chiplet and the UCIe port,
+	// and the first links of the cube with the commands.
 	most := (63 * topology.GBps).Serialize(4096) + 2*(512*topology.GBps).Serialize(4096) +
 		(128 * topology.GBps).Serialize(4096) + 3*(256*topology.GBps).Serialize(4096) + ns
 	if late := start[1] - start[0]; late <= 0 || late > most {
@@ -283,8 +284,8 @@ func TestEndlessKernelsAreStopped(t *testing.T) {
 	}
 }
 
-// runFingerprint runs a kernel on all PEs and returns the end time, the number of events and
-// the statistics of every link.
+// runFingerprint runs a kernel on all PEs and returns the end time, the number of events
+// and the statistics of every link.
 func runFingerprint(t testing.TB) string {
 	m := build(t, Options{}, "default")
 	if _, err := m.Launch("k", everyPE(m), func(p *sim.Proc, pe *PE) {

@@ -92,14 +92,15 @@ type productRun struct {
 	pinnedPortTime simtime.Time // DMA port time of the loads of pinned operands
 }
 
-// multiply runs the product on a new machine in the default fidelity and computes its
-// steps.
+// multiply runs the product on a new machine in the default fidelity. The result also holds
+// the steps of the product.
 func (p product) multiply(t tester) *productRun {
 	t.Helper()
 	return p.multiplyWith(t, fabric.Train)
 }
 
-// multiplyWith runs the product on a new machine in fidelity fid and computes its steps.
+// multiplyWith runs the product on a new machine in fidelity fid. The result also holds the
+// steps of the product.
 func (p product) multiplyWith(t tester, fid fabric.Fidelity) *productRun {
 	t.Helper()
 	r := newRig(t, Options{Fidelity: fid, Log: true})

@@ -111,7 +111,7 @@ func TestWaitsThatNeverEndAreDeadlocks(t *testing.T) {
 		name string
 		body func(t *tl.PE, x tl.Ptr) // runs after 10 calls
 		on   string
-		kind string // the kind of wait; empty if it is the same as on
+		kind string // the kind of wait; empty if it is the same text as `on`
 		ends bool   // the report says that the peer has ended
 	}{
 		{"Recv", func(t *tl.PE, x tl.Ptr) { t.Recv(tl.East, tl.Shape{64}, tl.F16) },

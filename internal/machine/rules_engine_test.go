@@ -90,8 +90,10 @@ func (r *rig) fullTime(n, size int) simtime.Time {
 //
 //	operands / fetch + ⌈elements / vector_width⌉ · cycles / clock + result / store
 //
-// For a reduction and a softmax, elements is the number of elements of the operand; for
-// other operations, of the result.
+// Here operands and result are sizes in bytes, fetch and store are bandwidths, and cycles
+// is the time of one vector in cycles. For a reduction and a softmax, elements is the
+// number of elements of the operand. For other operations, it is the number of elements of
+// the result.
 func TestMathTakesItsFormula(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := newRig(t, Options{Log: true}, anyPESets.Draw(t, "sets")...)
@@ -133,7 +135,9 @@ func TestMathTakesItsFormula(t *testing.T) {
 //
 //	operands / fetch + (⌈m/array.m⌉·⌈k/array.k⌉·⌈n/array.n⌉ + fill) / clock + result / store
 //
-// The accumulator, if there is one, counts as an operand.
+// Here operands and result are sizes in bytes, fetch and store are bandwidths, and fill is
+// the number of cycles to fill the array. The accumulator, if there is one, counts as an
+// operand.
 func TestDotTakesItsFormula(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sets := anyPESets.Draw(t, "sets")

@@ -23,9 +23,10 @@ func exchangeTiles(t *tl.PE) {
 	r.Wait().Add(1)
 }
 
-// runGroups starts workers on the given PEs and runs body on one group of workers after
-// another. rounds[i] lists the members of group i as indices in pes. runGroups returns, for
-// each group, how long each member takes. It calls check when a group has ended.
+// runGroups starts workers on the given PEs and runs the kernel `body` on one group of
+// workers after another. rounds[i] lists the members of group i as indices in pes.
+// runGroups returns, for each group, how long each member takes. It calls the function
+// `check` when a group has ended.
 func (r *rig) runGroups(pes []PEID, rounds [][]int, body func(t *tl.PE), check func(round int)) [][]simtime.Time {
 	took, workers := make([][]simtime.Time, len(rounds)), make([]*Worker, len(pes))
 	due := make([]int, len(pes)) // each worker's number in the current group, from 1; 0 if it has no kernel to run

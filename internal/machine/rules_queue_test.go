@@ -88,9 +88,9 @@ func TestSendIsFireAndForgetUntilCreditsRunOut(t *testing.T) {
 	})
 }
 
-// TestPollRoundsTheWaitUp checks the wait of a sender that polls for a credit every
-// poll_cycles. It waits as long as a sender that sleeps, rounded up to whole periods. All
-// of this time counts as polling.
+// TestPollRoundsTheWaitUp checks the wait of a sender that polls for a credit once per
+// period of poll_cycles cycles. The sender waits as long as a sender that sleeps, rounded
+// up to whole periods. All of this time counts as polling.
 func TestPollRoundsTheWaitUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		x := anyBlockedSender.Draw(t, "case")
@@ -290,7 +290,7 @@ func flitsThatFit(sizes []int, slots, flits int) (in int) {
 
 // TestCreditOfAnEmptyMessage sends messages of 0 B and receives them into memory, which
 // takes no time. It checks that a credit does not return before the receiver has issued the
-// receive. The CPU of the receiver runs ahead of the simulation.
+// receive. This must hold although the CPU of the receiver runs ahead of the simulation.
 func TestCreditOfAnEmptyMessage(t *testing.T) {
 	r := newRig(t, Options{}, "pe.ipcq.n_slots=1")
 	y := r.tensor(9, 1)

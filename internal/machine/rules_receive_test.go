@@ -21,7 +21,7 @@ import (
 var compass = []tl.Port{tl.North, tl.South, tl.East, tl.West}
 
 // gather returns a program in which rank i+1 sends counts[i] messages to port compass[i] of
-// rank 0. Rank 0 runs body, which receives the messages.
+// rank 0. Rank 0 runs the kernel `body`, which receives the messages.
 func gather(counts [4]int, body func(t *tl.PE)) Program {
 	p := Program{Targets: []PEID{0, 1, 2, 3, 4}, Body: func(t *tl.PE) {
 		if t.Rank() == 0 {

@@ -108,9 +108,9 @@ func (x *reduction) formula(peers []int) simtime.Time {
 	return end
 }
 
-// TestReducePeersTakesItsFormula checks that ReducePeers takes exactly the time of formula
-// if one DMA request is in flight at a time. It varies the number of ranks, the size, the
-// dtype and the engine that is the bottleneck.
+// TestReducePeersTakesItsFormula checks that ReducePeers takes exactly the time that the
+// method formula returns, if one DMA request is in flight at a time. It varies the number
+// of ranks, the size, the dtype and the engine that is the bottleneck.
 func TestReducePeersTakesItsFormula(t *testing.T) {
 	for _, setting := range []string{"pe.math.vector_width=64", "pe.math.vector_width=4", "pe.fetch_store.bandwidth=16 GB/s", "pe.fetch_store.bandwidth=4 GB/s"} {
 		for _, ranks := range []int{1, 2, 3, 5, 7} {

@@ -171,7 +171,7 @@ func TestSelectWaitsForCredits(t *testing.T) {
 }
 
 // TestSelectPollsForCredits checks that Select, like Send, polls for credits every
-// poll_cycles if back-pressure is configured as poll.
+// poll_cycles cycles if back-pressure is configured as poll.
 func TestSelectPollsForCredits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		x := anyFullQueue.Draw(t, "case")

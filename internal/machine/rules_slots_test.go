@@ -76,7 +76,8 @@ func (m delivery) send(t tester, sets ...string) (r *rig, got deliveryTimes) {
 	return m.sendWith(t, fabric.Train, sets...)
 }
 
-// sendWith sends the message on a new, idle machine r in fidelity fid and returns its times.
+// sendWith sends the message on a new, idle machine r in fidelity fid and returns its
+// times.
 func (m delivery) sendWith(t tester, fid fabric.Fidelity, sets ...string) (r *rig, got deliveryTimes) {
 	t.Helper()
 	r = newRig(t, Options{Fidelity: fid, Log: true}, sets...)
@@ -160,8 +161,8 @@ func TestTCMSlotsAreFastest(t *testing.T) {
 func TestLatencyRisesWithHopsAndBytes(t *testing.T) {
 	for _, kind := range topology.BufferKinds {
 		var before simtime.Time
-		// The same cube; one, two and three cubes away in the same row; one and three rows
-		// down from there; the other SIP.
+		// The receivers are in the same cube; one, two and three cubes away in the same
+		// row; one and three rows down from there; and in the other SIP.
 		for _, b := range []PEID{1, 8, 16, 24, 24 + 32, 24 + 96, 128 + 24 + 96} {
 			_, got := delivery{kind, 0, b, 128}.send(t)
 			took := got.fetched - got.sent

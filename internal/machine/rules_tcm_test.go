@@ -358,7 +358,7 @@ func TestQueuesScratchAndCompositesTakeTCM(t *testing.T) {
 	slots := memory.Bytes(4 * 4096)
 	same(t, "free with the slots of a queue", free[0], size-slots)
 	same(t, "free with 2000 B of scratch", free[1], size-slots-2048)
-	// The operands of two steps, 8 KiB each, and two results of 2 KiB.
+	// The composite holds the operands of two steps, 8 KiB each, and two results of 2 KiB.
 	same(t, "free during a composite", free[2], size-slots-2048-2*8192-2*2048)
 	same(t, "free after the composite", free[3], size-slots-2048)
 	for _, p := range []PEID{0, 1} {

@@ -146,8 +146,8 @@ func (tr *parsedTrace) checkReleases(t tester, longest simtime.Time) {
 }
 
 // longestLatency returns the longest possible time between two consecutive activities on
-// the critical path of a kernel. The kernel runs on a ring of the PEs ids, with queues as
-// in q.
+// the critical path of a kernel. The kernel runs on a ring of the PEs in `ids`, and q is
+// the configuration of the queues.
 func (r *rig) longestLatency(ids []PEID, q topology.IPCQ) simtime.Time {
 	r.Helper()
 	longest := r.setup + r.scheduler

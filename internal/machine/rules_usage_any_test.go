@@ -153,7 +153,7 @@ func (k randomKernel) program(r *rig) Program {
 
 // sumIntervals computes the breakdown of a PE over the time [from, end), independently of
 // Run.Breakdown. It visits each interval in which no engine changes between busy and idle.
-// own is the time at which the kernel ended on the PE.
+// `own` is the time at which the kernel ended on the PE.
 func sumIntervals(u *pe.Usage, from, own, end simtime.Time) (b Breakdown) {
 	comm := slices.Concat(u.DMA[fabric.Comm], u.Waits, pe.Spans{{Start: own, End: end}})
 	at := []simtime.Time{from, end}

@@ -232,8 +232,10 @@ func (s *transcript) launch(t *testing.T, d *datadriven.TestData) (string, error
 	return "", err
 }
 
-// step runs one step of a kernel. Sizes are in elements; idle n makes n calls that use no
-// engine. The steps are
+// step runs one step of a kernel. x, y and z are tensors, a, b and c are tiles, h is a
+// composite, and sizes are in elements. The step into is RecvInto, async is RecvAsync, gemm
+// starts a composite for which await waits, and idle n makes n calls that use no engine.
+// The steps are
 //
 //	a = load x 4; a = get 1 x 4; a = full 4 2.5; a = recv west 4; c = add a b; c = mul a 2
 //	store x a; put 1 x a; send east a; into west x 4

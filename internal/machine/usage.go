@@ -22,9 +22,10 @@ type Breakdown struct {
 func (b Breakdown) Total() simtime.Time { return b.Compute + b.Memory + b.Comm + b.Idle }
 
 // Breakdown divides the time from the instant `from` to the end of the run, for one PE.
-// This is the PE that ended last among the PEs for which include returns true. The time
-// after the end of this PE counts as Comm, because the PE waits for the other PEs. The run
-// must have ended. ok is false if the run was not measured or include selects no PE.
+// This is the PE that ended last among the PEs for which the function `include` returns
+// true. The time after the end of this PE counts as Comm, because the PE waits for the
+// other PEs. The run must have ended. ok is false if the run was not measured or if
+// `include` selects no PE.
 func (r *Run) Breakdown(include func(PEID) bool, from simtime.Time) (b Breakdown, ok bool) {
 	last := -1
 	for i, id := range r.Targets {

@@ -129,7 +129,7 @@ func TestAllocatorAgainstBytes(t *testing.T) {
 		a := Allocator{Memory: tcm, Size: Bytes(size)}
 		taken := make([]bool, size)
 		live := map[Addr]int{}
-		var order []Addr // of live, for deterministic draws
+		var order []Addr // the keys of live, in an order that makes draws deterministic
 
 		fits := func(at, n int) bool {
 			return at+n <= size && !slices.Contains(taken[at:at+n], true)

@@ -62,7 +62,9 @@ func Group(t testing.TB, bytes int64) string {
 			t.Error(err)
 		})
 		file := filepath.Join(group, kind.limit)
-		_, err = os.Stat(file) // without the controller, MkdirTemp has created a plain folder, or the controller is not enabled
+		// The file is missing if the folder is no control group, or if the memory
+		// controller is not enabled.
+		_, err = os.Stat(file)
 		if err == nil {
 			err = os.WriteFile(file, fmt.Append(nil, bytes), 0)
 		}

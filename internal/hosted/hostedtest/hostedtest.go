@@ -19,7 +19,7 @@ import (
 // Second returns err, the second result of a call whose first result is not needed.
 func Second[T any](_ T, err error) error { return err }
 
-// Says checks that err has exactly the text want. `what` names the case in messages.
+// Says checks that err has exactly the text `want`. `what` names the case in messages.
 func Says(t *testing.T, what string, err error, want string) {
 	t.Helper()
 	if err == nil || err.Error() != want {
@@ -83,7 +83,7 @@ func (l *Lab) MustLaunch(name string, kernel any, args ...any) *torch.Launched {
 	return r
 }
 
-// Holds checks that the elements of x are want. `what` names the case in messages.
+// Holds checks that x has the elements in `want`. `what` names the case in messages.
 func (l *Lab) Holds(what string, x *torch.Tensor, want []int) {
 	l.T.Helper()
 	a, err := x.Numpy()
@@ -111,7 +111,7 @@ func Misuse(f func()) (err *torch.Error) {
 // Nothing is a kernel that does nothing.
 func Nothing(*tl.PE, tl.Ptr) {}
 
-// System loads the topology called name, changes it by the settings in sets, such as
+// System loads the topology with the given name, applies the settings in `sets`, such as
 // "system.sips.count=2", and returns the compiled topology.
 func System(t testing.TB, name string, sets ...string) *topology.Graph {
 	t.Helper()
@@ -122,9 +122,9 @@ func System(t testing.TB, name string, sets ...string) *topology.Graph {
 	return g
 }
 
-// Spawn calls run for n workers on a new machine of n SIPs. Each worker has initialized the
-// default process group. Spawn returns the Lab of the machine and the error of
-// Context.Spawn.
+// Spawn calls the function `run` for n workers on a new machine of n SIPs. Each worker has
+// initialized the default process group before. Spawn returns the Lab of the machine and
+// the error of Context.Spawn.
 func Spawn(t *testing.T, n int, run func(r *torch.Rank) error) (*Lab, error) {
 	t.Helper()
 	l := New(t, torch.Options{Topology: System(t, "ring6", fmt.Sprintf("system.sips.count=%d", n))})
@@ -139,8 +139,8 @@ func Full(r *torch.Rank, v, n int) *torch.Tensor {
 	return torch.Must(r.Full(float64(v), torch.F32, torch.Shape{n}))
 }
 
-// Blames checks that err is a *torch.SpawnError with exactly the given ranks, and that its
-// text contains each of texts.
+// Blames checks that err is a *torch.SpawnError with exactly the given ranks, and that the
+// error contains each of the given texts.
 func Blames(t *testing.T, err error, ranks []int, texts ...string) {
 	t.Helper()
 	var failed *torch.SpawnError
