@@ -282,7 +282,7 @@ func (b *Builder) Submit(name string, kernel any, args Args, options ...Option) 
 	return id
 }
 
-// Scope calls body, and makes the tasks that body submits a scope. Under
+// Scope calls body. The tasks that body submits form a scope. Under
 // tensormap_and_ringbuffer these tasks are stored in the task ring of the scope's depth,
 // and keep their slots until the scope ends. Scopes may be nested.
 func (b *Builder) Scope(name string, body func()) {

@@ -134,7 +134,7 @@ type remoteEdges struct {
 }
 
 // addOutEdges adds the edges to other ranks that the orchestration has recorded up to the
-// next value. For tasks that have already ended, the messages to these ranks are due at
+// next pause. For tasks that have already ended, the messages to these ranks are due at
 // once.
 func (s *schedule) addOutEdges() {
 	kind := 0

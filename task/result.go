@@ -162,8 +162,8 @@ func (r *Result) key(rank int, id ID) Ref {
 	return Ref{int32(rank), id}
 }
 
-// criticalPath follows the critical path back from the last completion, and returns how the
-// makespan divides along it.
+// criticalPath follows the critical path back from the last completion. It returns how much
+// of the makespan each kind of activity takes on the path.
 func (r *Result) criticalPath() (c Critical) {
 	last := make(map[Ref]*Span, len(r.Spans)) // by task: the member that was noticed last
 	builds := r.buildWork()

@@ -202,7 +202,9 @@ func TestScopesNeedMinSlots(t *testing.T) {
 }
 
 // TestBackPressure checks when building waits for storage. With space for k tasks, building
-// a task must begin exactly when the end of the k-th task before it is known.
+// a task must not begin before the end of the k-th task before it is known. Under
+// tensormap_and_ringbuffer it must begin exactly then, or when the previous task is built
+// if that is later.
 func TestBackPressure(t *testing.T) {
 	const tasks = 12
 	j := scopesJob(strings.Repeat("x", tasks))

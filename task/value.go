@@ -48,8 +48,8 @@ type step struct {
 // must read or write this element. Tasks that are submitted later may depend on the value.
 // No task that was submitted after task id may write the element.
 //
-// All tensors and domains must be created before the first call of Value. If no values are
-// computed (--data=off), Value is an error.
+// All tensors and domains must be created before the first call of Value. In a run that
+// computes no values (--data=off), a call of Value is an error.
 func (b *Builder) Value(id ID, x *Tensor, index ...int) float64 {
 	b.checkBuilding("Value")
 	if b.noValues != nil {

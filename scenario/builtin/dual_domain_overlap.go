@@ -45,7 +45,7 @@ func dualDomainOverlap(t *tl.PE, x, leftX, rightX, leftOut, rightOut tl.Ptr, n i
 }
 
 // dualSend writes n elements of x to a row in the inbox of a peer, which may be this rank.
-// It notifies the peer with the signal `arrived`.
+// If the peer is another rank, dualSend notifies it with the signal `arrived`.
 func dualSend(t *tl.PE, peer int, x, row tl.Ptr, n, arrived int) {
 	sendTile(t, peer, x, row, n)
 	if peer != t.Rank() {

@@ -5,8 +5,8 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// submitBarrier submits a barrier of the given ranks; nil means all. Edges must order such
-// barriers, because a waiting task keeps its core and a rank may have only one core.
+// submitBarrier submits a barrier of the given ranks (nil: all). Order barriers by edges: a
+// waiting task keeps its core, so unordered barriers can deadlock ranks with one core.
 func submitBarrier(b *task.Builder, signal int, ranks []int, after ...task.ID) task.ID {
 	barrier := func(t *tl.PE, signal int, ranks []int) { t.Barrier(signal, ranks...) }
 	return b.Submit("barrier", barrier, task.Args{task.Scalar("signal", signal), task.Scalar("ranks", ranks)}, task.After(after...))
@@ -87,8 +87,8 @@ func sendTile(t *tl.PE, rank int, x, out tl.Ptr, n int) {
 }
 
 // atRank returns the argument of a task that accesses region a only at the given rank. If
-// that rank submits the task itself, the argument is own(name, a), where `own` is task.In
-// or task.Out. If another rank is given, the argument is a region at a peer.
+// this is the rank that submits the task, the argument is own(name, a), where `own` is
+// task.In or task.Out. If it is another rank, the argument is a region at a peer.
 func atRank(b *task.Builder, rank int, own func(string, task.Area) task.Arg, name string, a task.Area) task.Arg {
 	if rank == b.Rank() {
 		return own(name, a)

@@ -98,9 +98,9 @@ func withinTolerance(o *scenario.Output, got, want []byte, i int) bool {
 	return !math.IsInf(difference, 0) && difference <= o.Absolute+o.Relative*math.Abs(w)
 }
 
-// ulps returns the distance between element i of a and element i of b: the number of steps
-// from one value of the dtype to the next. The distance between a NaN and a number is
-// MaxUint64.
+// ulps returns the distance between element i of a and element i of b, measured in values
+// of the dtype: neighbouring values have distance 1. Two NaNs have distance 0. The distance
+// between a NaN and a number is MaxUint64.
 func ulps(d numeric.DType, a, b []byte, i int) uint64 {
 	if !d.IsFloat() {
 		x, y := numeric.GetInt(d, a, i), numeric.GetInt(d, b, i)
