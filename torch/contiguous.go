@@ -11,8 +11,8 @@ import (
 )
 
 // IsContiguous reports whether the shard of each PE is stored in row-major order without
-// gaps. Only views can have gaps: in a slice of columns, the other columns are between its
-// rows.
+// gaps. Only views can have gaps. For example, a slice of some columns has gaps between its
+// rows: the columns that are not in the slice.
 func (x *Tensor) IsContiguous() bool {
 	return !slices.ContainsFunc(x.shards, func(s shard) bool { return s.stride != nil })
 }
