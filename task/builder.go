@@ -209,7 +209,7 @@ func Group(members int, neighbors ...func(members ...int) []torch.Connection) Op
 
 // Buffers selects the memory for the slots of the queues between the members of a task:
 // tcm, sram or hbm instead of the default of the topology. torch.Buffers does the same for
-// a launch. On real ranks it has no effect.
+// a launch. On real ranks, Buffers has no effect.
 func Buffers(kind topology.BufferKind) Option {
 	return func(t *Task) { t.Buffers = kind }
 }

@@ -138,8 +138,8 @@ func (b *Builder) pause(at pause, source *Task) float64 {
 
 var errDiscarded = errors.New("the program ended before the orchestration")
 
-// build starts an orchestration and returns when it first waits for a value, or when it
-// ends.
+// build starts an orchestration. It returns when the orchestration first waits for a value,
+// or when the orchestration ends.
 func (b *Builder) build(orchestrate func(b *Builder)) error {
 	if orchestrate == nil {
 		return fmt.Errorf("the orchestration%s is nil", b.rankSuffix())

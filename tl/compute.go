@@ -67,8 +67,8 @@ func (x Tile) Softmax() Tile {
 	return t.compute(x.v.Shape, x.v.DType)
 }
 
-// Sum adds the elements along an axis and removes the axis. A negative axis counts from
-// the end. Elements are added in order, f16 and bf16 in f32.
+// Sum adds the elements along an axis and removes the axis. A negative axis counts from the
+// end. Elements are added in order. Elements of f16 and bf16 are added in f32.
 func (x Tile) Sum(axis int) Tile { return x.reduce(numeric.Sum, axis) }
 
 // Max computes the largest element along an axis, and removes the axis as Sum does.
@@ -94,7 +94,8 @@ func (x Tile) reduce(op Op, along int) Tile {
 }
 
 // To converts the tile to another dtype. Conversions to floats round to nearest, ties to
-// even. Floats become integers by truncation and saturation. Integers wrap.
+// even. Floats become integers by truncation and saturation. Integers that do not fit into
+// an integer dtype wrap around.
 func (x Tile) To(dtype DType) Tile {
 	t := x.pe
 	t.begin(oplog.Cast, 0, x)
@@ -226,7 +227,8 @@ func (x Tile) Sub(y any) Tile { return x.pe.binary(numeric.Sub, x, y) }
 // Mul multiplies x by y.
 func (x Tile) Mul(y any) Tile { return x.pe.binary(numeric.Mul, x, y) }
 
-// Div divides x by y; integers truncate. [PE.Div] divides a number by a tile.
+// Div divides x by y. Quotients of integers are truncated. [PE.Div] divides a number by a
+// tile.
 func (x Tile) Div(y any) Tile { return x.pe.binary(numeric.Div, x, y) }
 
 // Maximum computes the larger of x and y, or NaN if either is NaN.
@@ -306,6 +308,6 @@ func (t *PE) FMA(x, y, z any) Tile { return t.math(numeric.FMA, x, y, z) }
 // t.Clamp(1, lo, hi).
 func (t *PE) Clamp(x, lo, hi any) Tile { return t.math(numeric.Clamp, x, lo, hi) }
 
-// Where selects elements: x where cond, a tile of u8, is not 0, and y where it is 0. At
-// least one of x and y is a tile.
+// Where selects elements: x where cond, a tile of u8, is not 0, and y where cond is 0. At
+// least one of x and y must be a tile.
 func (t *PE) Where(cond Tile, x, y any) Tile { return t.math(numeric.Where, cond, x, y) }

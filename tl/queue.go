@@ -227,9 +227,9 @@ func (b *Barrier) enter(rank, n int, ranks []int) error {
 	return nil
 }
 
-// members returns a copy of ranks, the ranks of a barrier, or all n ranks if ranks is nil.
-// It returns an error if ranks contains a rank twice, contains a rank that does not exist,
-// or lacks the calling rank.
+// members returns the ranks of a barrier: a copy of `ranks`, or all n ranks if `ranks` is
+// nil. It returns an error if `ranks` contains a rank twice, contains a rank that does not
+// exist, or lacks the calling rank.
 func members(rank, n int, ranks []int) ([]int, error) {
 	list := slices.Clone(ranks)
 	if ranks == nil {

@@ -46,8 +46,8 @@ func (h hop) completesSum() bool { return 2*h.step == h.last }
 
 // sum runs one of the steps 0 to P-1, where P is the number of ranks. It adds the elements
 // of this rank to the partial sum that has arrived; in step 0 none has. It puts the result
-// into the window of the next rank. If the result is the complete sum, it also stores it in
-// out of this rank. x, work and out point to the part of this step.
+// into the window of the next rank. If the result is the complete sum, it also stores the
+// result in this rank's `out`. x, work and out point to the part of this step.
 func (h hop) sum(t *tl.PE, x, work, out tl.Ptr) {
 	h.wait(t)
 	forBlocks(h.elems, func(at, elems int) {
@@ -68,7 +68,7 @@ func (h hop) sum(t *tl.PE, x, work, out tl.Ptr) {
 }
 
 // forward runs a step from P on, where P is the number of ranks. It waits for a complete
-// sum in out and puts the sum into the window of the next rank. In the last step it only
+// sum in `out` and puts the sum into the window of the next rank. In the last step it only
 // waits.
 func (h hop) forward(t *tl.PE, out tl.Ptr) {
 	h.wait(t)

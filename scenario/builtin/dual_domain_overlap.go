@@ -56,8 +56,8 @@ func dualSend(t *tl.PE, peer int, x, row tl.Ptr, n, arrived int) {
 // dualWait waits until the given number of rows from other ranks have arrived in the inbox.
 func dualWait(t *tl.PE, _ tl.Ptr, arrived, rows int) { t.WaitSignal(arrived, tl.EQ, rows) }
 
-// dualScale adds the rows of the inbox and multiplies the sum by 0.5 + 0.01·rank. It stores
-// the product plus 10 + rank in out.
+// dualScale adds the rows of the inbox and multiplies the sum by 0.5 + 0.01·rank. It adds
+// 10 + rank to the product and stores the result in `out`.
 func dualScale(t *tl.PE, inbox, out tl.Ptr, rows, n int) {
 	scale, shift := 0.5+0.01*float64(t.Rank()), 10+float64(t.Rank())
 	forBlocks(n, func(at, elems int) {

@@ -10,8 +10,8 @@ import (
 // ffnRows is the number of rows of x that the kernel multiplies at a time.
 const ffnRows = 64
 
-// ffnTP multiplies x by w at each rank and stores in out the sum of the products of all
-// ranks. x has m rows and k columns, and w has n columns.
+// ffnTP multiplies x by w at each rank and stores the sum of the products of all ranks in
+// `out`. x has m rows and k columns, and w has n columns.
 func ffnTP(t *tl.PE, x, w, partial, out tl.Ptr, m, k, n int) {
 	ranks := lists.Count(0, t.NumRanks())
 	weights := t.Load(w, tl.Shape{k, n}, tl.F32).Pin()

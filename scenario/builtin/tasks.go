@@ -32,7 +32,7 @@ func vectorRegion(x *task.Tensor, from, elems int) task.Region {
 	return x.Box([]int{from}, []int{elems})
 }
 
-// tileKernel is a kernel that stores in out the elementwise sum of n elements at x in the
+// tileKernel is a kernel that stores in `out` the elementwise sum of n elements at x in the
 // windows of the given ranks.
 type tileKernel func(t *tl.PE, ranks []int, x, out tl.Ptr, n int)
 
@@ -47,8 +47,8 @@ func sumTiles(b *task.Builder, kernel tileKernel, ranks []int, n int, part func(
 	})
 }
 
-// sumTile stores in out the elementwise sum of n elements at x in the windows of the given
-// ranks.
+// sumTile stores in `out` the elementwise sum of n elements at x in the windows of the
+// given ranks.
 func sumTile(t *tl.PE, ranks []int, x, out tl.Ptr, n int) {
 	x, out = x.Strided(1), out.Strided(1) // treats buffers of any shape as vectors
 	forBlocks(n, func(at, elems int) {
@@ -56,8 +56,8 @@ func sumTile(t *tl.PE, ranks []int, x, out tl.Ptr, n int) {
 	})
 }
 
-// reduceTile stores in out the same sum as sumTile. It uses one composite: a reduction over
-// peers.
+// reduceTile stores the same sum as sumTile in `out`. It uses one composite: a reduction
+// over peers.
 func reduceTile(t *tl.PE, ranks []int, x, out tl.Ptr, n int) {
 	x, out = x.Strided(1), out.Strided(1)
 	t.Wait(t.Composite(tl.ReducePeers(tl.OpAdd, out, x, tl.Shape{n}, x.DType, ranks...)))

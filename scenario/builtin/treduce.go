@@ -12,8 +12,8 @@ const (
 	done         // the inputs have been read
 )
 
-// treduceKernel returns a kernel that stores the sum of x over all ranks in out of the
-// root. The root computes the sum with the function `reduce`.
+// treduceKernel returns a kernel that stores the sum of x over all ranks in the root's
+// `out`. The root computes the sum with the function `reduce`.
 func treduceKernel(reduce tileKernel) any {
 	return func(t *tl.PE, x, out tl.Ptr, n, root int) {
 		if t.Rank() != root {

@@ -16,7 +16,7 @@ import (
 )
 
 // registerTasks registers a scenario for tests. The scenario has tasks and no kernel. Its
-// golden values require that the tasks leave the buffer out unchanged.
+// golden values require that the tasks do not change the buffer `out`.
 func registerTasks(name, args string, orchestrate any) {
 	scenario.RegisterTasks(name, orchestrate)
 	scenario.Register(name, []byte(`summary: "a probe"
