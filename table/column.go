@@ -44,9 +44,9 @@ func (c Column) check() error {
 // memberOf matches prefixes of column names that name a part of a file.
 var memberOf = regexp.MustCompile(`^((params|metrics|row|point)\.)+`)
 
-// Words returns the name of the column in words, without its unit: "latency" for
-// latency_ns. For a key such as "system.sips.link.bandwidth" it uses the last two parts:
-// "link bandwidth".
+// Words returns the label of the column or, if there is none, its name in words, without
+// the unit: "latency" for latency_ns. For a key such as "system.sips.link.bandwidth" it
+// uses the last two parts: "link bandwidth".
 func (c Column) Words() string {
 	if c.Label != "" {
 		return c.Label
@@ -60,7 +60,7 @@ func (c Column) Words() string {
 	return strings.NewReplacer("_", " ", "-", " ").Replace(name)
 }
 
-// Title returns the name of the column in words, with the unit: "time (µs)".
+// Title returns the result of Words followed by the unit: "time (µs)".
 func (c Column) Title() string {
 	if c.Unit == "" {
 		return c.Words()
@@ -112,7 +112,9 @@ func (u Unit) To(v Unit) float64 {
 }
 
 // Suit returns the unit in which the number v of unit u reads best: the largest unit of the
-// same quantity in which the number is at least 1.
+// same quantity in which the number is at least 1. If there is none, it returns the
+// smallest unit of the quantity. It returns u for 0, and if u has no larger or smaller
+// units.
 func (u Unit) Suit(v float64) Unit {
 	scale := scales[units[u].quantity]
 	for _, unit := range scale {

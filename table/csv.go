@@ -56,9 +56,10 @@ func (t *Table) WriteCSVRows(w io.Writer) error {
 	return err
 }
 
-// writeRecord writes a line of cells to b. It quotes cells where the unquoted line would be
-// read differently: an empty line would be skipped, and a line that begins with # is a
-// comment.
+// writeRecord writes a line of cells to b. It quotes a cell that has a comma, a quote or a
+// line break. It also quotes a cell that begins with #, because ReadCSV takes such a line
+// for a comment, and an empty cell that is alone in its line, because ReadCSV skips empty
+// lines.
 func writeRecord(b *bytes.Buffer, cells []string) {
 	for i, cell := range cells {
 		if i > 0 {

@@ -226,8 +226,8 @@ func Decode(r io.Reader) (Record, error) {
 // maxDepth is the largest depth of nested values. Results are much less deep.
 const maxDepth = 100
 
-// decodeValue reads a JSON value. `depth` is the largest depth of nested values in it.
-// decodeValue reads the names and values of an object as it reads the elements of a list.
+// decodeValue reads a JSON value, in which values may be nested at most `depth` deep. It
+// reads the names and values of an object as it reads the elements of a list.
 func decodeValue(d *json.Decoder, depth int) (any, error) {
 	if depth == 0 {
 		return nil, fmt.Errorf("values within values, more than %d deep", maxDepth)

@@ -94,8 +94,8 @@ func circulate(t *tl.PE, x tl.Ptr, c, heard int) {
 }
 
 // forward computes x = 3 x + y, where y is the same region of the given peer, to which
-// `there` points. Only the first member of a line gets y from the peer. It sends y to the
-// other members.
+// `there` points. The members form a line: the first gets y from the peer, and each member
+// sends y to the next.
 func forward(t *tl.PE, x, there tl.Ptr, peer int) {
 	all := tl.Shape{x.Dim(0)}
 	if all[0] == 0 {
@@ -318,8 +318,8 @@ func (s *interpreter) runOperation(a *operation, next *ID) {
 	}
 }
 
-// readValue reads element a.from of the operation's array x from task id, and checks that
-// the value is right.
+// readValue reads the value that task id gave to element a.from of the operation's array x.
+// With a builder, it checks that the builder returns the same value.
 func (s *interpreter) readValue(a *operation, id ID) {
 	v := s.memory[a.x][a.rank][a.from]
 	if s.b != nil {
@@ -456,9 +456,10 @@ func (s *interpreter) submit(next *ID, a *operation) ID {
 	return id
 }
 
-// job returns the program as a job. With explicit, tasks have edges for all conflicts,
-// otherwise only for conflicts that no runtime infers. With namesPeers, tasks declare the
-// regions of other ranks that they access, so that runtimes infer all conflicts.
+// job returns the program as a job. If `explicit` is set, tasks have edges for all
+// conflicts; if not, only for conflicts that no runtime infers. If `namesPeers` is set,
+// tasks declare the regions of other ranks that they access, so that runtimes infer all
+// conflicts.
 func (p *ranksProgram) job(t tester, explicit, namesPeers bool) *job {
 	j := &job{ranks: p.ranks}
 	for array := range p.hosts {

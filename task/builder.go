@@ -209,7 +209,7 @@ func Group(members int, neighbors ...func(members ...int) []torch.Connection) Op
 
 // Buffers selects the memory for the slots of the queues between the members of a task:
 // tcm, sram or hbm instead of the default of the topology. torch.Buffers does the same for
-// a launch. On real ranks it has no effect.
+// a launch. On real ranks, Buffers has no effect.
 func Buffers(kind topology.BufferKind) Option {
 	return func(t *Task) { t.Buffers = kind }
 }
@@ -282,7 +282,7 @@ func (b *Builder) Submit(name string, kernel any, args Args, options ...Option) 
 	return id
 }
 
-// Scope calls body, and makes the tasks that body submits a scope. Under
+// Scope calls body. The tasks that body submits form a scope. Under
 // tensormap_and_ringbuffer these tasks are stored in the task ring of the scope's depth,
 // and keep their slots until the scope ends. Scopes may be nested.
 func (b *Builder) Scope(name string, body func()) {

@@ -28,8 +28,8 @@ func defaultValues() Config {
 	}
 }
 
-// sameConfig fails the test unless configuration got has the values of want. It ignores
-// from which files the values came.
+// sameConfig fails the test unless the configuration `got` has the values of `want`. It
+// ignores from which files the values came.
 func sameConfig(t *testing.T, name string, got *Config, want Config) {
 	t.Helper()
 	if diff := cmp.Diff(&want, got, cmpopts.IgnoreUnexported(Config{})); diff != "" {

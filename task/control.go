@@ -7,7 +7,8 @@ import (
 // step starts work on the idle control cores of the rank. A control core takes the first of
 // these that exists: a message to send to another rank; the end of a kernel or a message to
 // read; a task to dispatch; and, under aicpu_build_graph, the next task to build or value
-// to read.
+// to read. Under tensormap_and_ringbuffer, a separate core builds tasks. Under
+// host_build_graph, the host reads values.
 func (d *device) step() {
 	for core := range d.busy {
 		if !d.busy[core] && !d.startWork(core) {
@@ -97,7 +98,7 @@ func (d *device) logWork(core int, kind WorkKind, id ID, took Time) {
 	d.result.Control = append(d.result.Control, Work{d.rank, core, kind, id, from, from + took})
 }
 
-// release marks a control core, or the orchestrator, as idle, and records in the trace the
+// release marks a control core, or the builder, as idle, and records in the trace the
 // activity that ends now.
 func (d *device) release(core int) {
 	d.recordCoreActivity(core)

@@ -13,8 +13,8 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// TestDeadlockBetweenRanks checks ranks whose first task waits for the other's second task.
-// They must end on two cores. On one core they must deadlock; the error names the waits.
+// TestDeadlockBetweenRanks has each rank's first task wait for the other's second task. On
+// two cores both ranks must end. On one core they must deadlock; the error names the waits.
 func TestDeadlockBetweenRanks(t *testing.T) {
 	await := func(t *tl.PE) { t.WaitSignal(3, tl.GE, 1) }
 	release := func(t *tl.PE) { t.Notify(next(t), 3, tl.Add, 1) }

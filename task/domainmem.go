@@ -134,9 +134,8 @@ func (l *launch) allocateDomain(r *torch.Rank, programs []*Program, first *Progr
 	return nil
 }
 
-// matchingDomain returns the domain, as program p has created it, whose first member is the
-// rank of program `first`. In program `first` the domain has number n, counted from 0,
-// among the domains with this first member.
+// matchingDomain returns the Domain of program p for the same domain as domain n of program
+// `first`. n counts, from 0, the domains whose first member is the rank of program `first`.
 func (p *Program) matchingDomain(first *Program, n int) *Domain {
 	before := domainsWith(first.domainsLedBy(first.Rank)[:n], p.Rank)
 	return p.domainsLedBy(first.Rank)[len(before)]

@@ -163,9 +163,10 @@ func TestFormulaBounds(t *testing.T) {
 	}
 }
 
-// TestBuildingOverlaps checks that the two runtimes on the device build tasks while other
-// tasks run, and that the host does not. Only the orchestrator of tensormap_and_ringbuffer
-// builds while another control core schedules.
+// TestBuildingOverlaps checks that the two runtimes that build tasks on the device do so
+// while other tasks run, and that host_build_graph does not. Under
+// tensormap_and_ringbuffer, and under no other runtime, building must overlap with the
+// scheduling of another control core.
 func TestBuildingOverlaps(t *testing.T) {
 	for _, r := range Runtimes {
 		self := newSystem(t, "default", torch.Options{NoData: true})

@@ -112,8 +112,9 @@ func (g *guard) tensorOf(first, end int64) *Tensor {
 // Allocated records scratch memory that the kernel has allocated, so that Access allows it.
 func (g *guard) Allocated(addr, bytes int64) { g.scratch = append(g.scratch, addrRange{addr, bytes}) }
 
-// Peer returns the number that the given rank has on the underlying machine. The caller has
-// checked that the rank exists.
+// Peer returns the number that the given rank has on the underlying machine. It records the
+// rank, and whether the kernel uses ranks other than its own. The caller has checked that
+// the rank exists.
 func (g *guard) Peer(rank int) (int, error) {
 	g.usesPeers, g.lastPeer = g.usesPeers || rank != g.place.Rank, rank
 	return g.peerID(rank), nil

@@ -11,7 +11,7 @@ import (
 )
 
 // TestMistakesOfOrchestrations checks the error of Build for each mistake in an
-// orchestration. It must have the line and the reason.
+// orchestration. The error must have the line and the reason.
 func TestMistakesOfOrchestrations(t *testing.T) {
 	nothing := func(t *tl.PE) {}
 	other := &Tensor{Name: "other", DType: tl.I32, Shape: tl.Shape{4}}

@@ -134,7 +134,7 @@ type remoteEdges struct {
 }
 
 // addOutEdges adds the edges to other ranks that the orchestration has recorded up to the
-// next value. For tasks that have already ended, the messages to these ranks are due at
+// next pause. For tasks that have already ended, the messages to these ranks are due at
 // once.
 func (s *schedule) addOutEdges() {
 	kind := 0
@@ -199,9 +199,9 @@ func (s *schedule) valueToRead() (*pause, bool) {
 	return p, int(p.task.Rank) == s.Rank && s.ended[p.task.Task]
 }
 
-// describeWait describes the value that the orchestration waits for, for error messages.
-// The result begins with the separator. If the orchestration waits for no value, the result
-// is "".
+// describeWait returns a text for error messages about the value that the orchestration
+// waits for. The text begins with the separator. If the orchestration waits for no value,
+// the text is "".
 func (s *schedule) describeWait(separator string) string {
 	if !s.hasPause(s.passed) {
 		return ""

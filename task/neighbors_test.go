@@ -670,9 +670,9 @@ func TestNoMemoryForSlots(t *testing.T) {
 	}
 }
 
-// TestGroupsAfterValues checks that task groups that are submitted after a value, and after
-// tasks of other ranks, can exchange messages. The ports of such a group are checked when
-// it is submitted.
+// TestGroupsAfterValues checks task groups that are submitted after a call of Value and
+// after tasks of other ranks. Their members must be able to exchange messages. The ports of
+// such a group are checked when it is submitted.
 func TestGroupsAfterValues(t *testing.T) {
 	for _, runtime := range Runtimes {
 		r := newSystem(t, "ring6", torch.Options{})

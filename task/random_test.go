@@ -176,9 +176,9 @@ func (s *sample) expected() contents {
 	return all
 }
 
-// conflictEdges returns, by task, explicit edges that cover every conflict: from the last
-// task that wrote an element, and from the tasks that have read it since, to the next task
-// that accesses it.
+// conflictEdges returns, by task, explicit edges that cover every conflict. A task has an
+// edge from the last task that wrote an element that it accesses. For an element that it
+// writes, it also has edges from the tasks that have read the element since.
 func (s *sample) conflictEdges() [][]ID {
 	type history struct {
 		writer  ID

@@ -268,7 +268,7 @@ func (p *Program) recordedUntil(pause int) extent {
 }
 
 // remoteDependencies returns the tasks of other ranks that task t waits for: by explicit
-// edges and, if inferred is set, also by inferred edges.
+// edges and, if `inferred` is set, also by inferred edges.
 func (t *Task) remoteDependencies(inferred bool) []Ref {
 	if !inferred || len(t.inferredAcross) == 0 {
 		return t.Across

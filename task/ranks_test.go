@@ -24,8 +24,8 @@ func push(t *tl.PE, own, box tl.Ptr, signal int) {
 	t.Notify(next(t), signal, tl.Add, 1)
 }
 
-// pull waits until the given signal counts the given number of pushes, and computes own = 3
-// own + box.
+// pull waits until the given signal counts the given number of pushes. Then it computes own
+// = 3·own + box.
 func pull(t *tl.PE, own, box tl.Ptr, signal, pushes int) {
 	t.WaitSignal(signal, tl.GE, pushes)
 	forRows(t, own, func(first int, s tl.Shape) {

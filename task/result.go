@@ -162,8 +162,8 @@ func (r *Result) key(rank int, id ID) Ref {
 	return Ref{int32(rank), id}
 }
 
-// criticalPath follows the critical path back from the last completion, and returns how the
-// makespan divides along it.
+// criticalPath follows the critical path back from the last completion. It returns how much
+// of the makespan each kind of activity takes on the path.
 func (r *Result) criticalPath() (c Critical) {
 	last := make(map[Ref]*Span, len(r.Spans)) // by task: the member that was noticed last
 	builds := r.buildWork()
@@ -205,7 +205,7 @@ func (r *Result) criticalPath() (c Critical) {
 // addInterval adds to c the interval from `since` to `until`, in which the tasks of a rank
 // were built. At `until` a task was submitted. At `since` the run started, or a task on
 // fromRank completed. In the second case, the orchestration waited for a value of this
-// task. Time without building counts as a message if fromRank is another rank, and
+// task. Time without building counts as communication if fromRank is another rank, and
 // otherwise as a stall.
 func (c *Critical) addInterval(r *Result, builds [][]*Work, rank int, since, until Time, fromRank int) {
 	built := r.buildTime(builds, rank, since, until)

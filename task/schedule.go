@@ -71,7 +71,7 @@ func (s *schedule) addTasks() {
 	}
 }
 
-// submitted reports whether all tasks recorded up to the next value have been submitted.
+// submitted reports whether all tasks recorded up to the next pause have been submitted.
 func (s *schedule) submitted() bool {
 	return int(s.next) == s.recordedUntil(s.passed).tasks
 }
@@ -148,6 +148,8 @@ func (s *schedule) takeTask(free int) (ID, bool) {
 }
 
 // canStart reports whether task id may start with the given number of free compute cores.
+// Unless it is the oldest task that has not started, it must leave enough cores for each
+// older task that has not started.
 func (s *schedule) canStart(id ID, free int) bool {
 	n := s.Tasks[id].Members
 	return n <= free && (id == s.oldest || s.youngerCores+n+s.largest.maxBefore(int(id)) <= s.cores)

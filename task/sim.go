@@ -236,10 +236,10 @@ func (d *device) afterOps(run *assignment) []oplog.Operand {
 // belong to any rank.
 func (d *device) endOpsOf(t Ref) []oplog.ID { return d.devices[t.Rank].endOps[t.Task] }
 
-// releaserOp returns the operation of the op log whose end allowed task id to start. It is
-// the last operation of the dependency that ended last. If the submission made the task
-// ready, it is the last operation of the task whose value was read last before the
-// submission. It returns 0 if there is neither.
+// releaserOp returns the operation of the op log whose end allowed task id to start. If a
+// dependency made the task ready, this is the last operation of that dependency. If the
+// task was ready when it was submitted, this is the last operation of the task whose value
+// was read last before the submission. If no value was read before, releaserOp returns 0.
 func (d *device) releaserOp(id ID) oplog.ID {
 	cause := d.releasers[id]
 	if read := d.Tasks[id].valueTasks; cause.Rank < 0 && len(read) > 0 {

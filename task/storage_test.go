@@ -202,7 +202,8 @@ func TestScopesNeedMinSlots(t *testing.T) {
 }
 
 // TestBackPressure checks when building waits for storage. With space for k tasks, building
-// a task must begin exactly when the end of the k-th task before it is known.
+// task i must not begin until the end of task i-k is known. Under tensormap_and_ringbuffer
+// it must begin at that instant, or when task i-1 has been built if that is later.
 func TestBackPressure(t *testing.T) {
 	const tasks = 12
 	j := scopesJob(strings.Repeat("x", tasks))

@@ -235,7 +235,7 @@ func (f *limits) extend(p *Program) error {
 }
 
 // checkScopes checks that the tasks of p from task `from` on can be stored. It stores them
-// in the rings as if every task ended at once. A task that then finds its ring full can
+// in the rings as if every task ended immediately. A task that then finds its ring full can
 // never be stored.
 func (f *limits) checkScopes(p *Program, from ID) error {
 	c := &f.config.TensorMap

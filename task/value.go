@@ -48,8 +48,8 @@ type step struct {
 // must read or write this element. Tasks that are submitted later may depend on the value.
 // No task that was submitted after task id may write the element.
 //
-// All tensors and domains must be created before the first call of Value. If no values are
-// computed (--data=off), Value is an error.
+// All tensors and domains must be created before the first call of Value. In a run that
+// computes no values (--data=off), a call of Value is an error.
 func (b *Builder) Value(id ID, x *Tensor, index ...int) float64 {
 	b.checkBuilding("Value")
 	if b.noValues != nil {
@@ -138,8 +138,8 @@ func (b *Builder) pause(at pause, source *Task) float64 {
 
 var errDiscarded = errors.New("the program ended before the orchestration")
 
-// build starts an orchestration and returns when it first waits for a value, or when it
-// ends.
+// build starts an orchestration. It returns when the orchestration first waits for a value,
+// or when the orchestration ends.
 func (b *Builder) build(orchestrate func(b *Builder)) error {
 	if orchestrate == nil {
 		return fmt.Errorf("the orchestration%s is nil", b.rankSuffix())

@@ -185,8 +185,8 @@ var orchestrationLines = regexp.MustCompile(`\b(value|domain|across)_test\.go:\d
 // replaceLines replaces each file and line of an orchestration in text by L.
 func replaceLines(text string) string { return orchestrationLines.ReplaceAllString(text, "L") }
 
-// TestMistakesAfterValues checks that a mistake that an orchestration makes after a value
-// ends the run, and is reported as a mistake of the program.
+// TestMistakesAfterValues checks that a mistake that an orchestration makes after a call of
+// Value ends the run, and is reported as a mistake of the program.
 func TestMistakesAfterValues(t *testing.T) {
 	for _, c := range []struct {
 		runtime Runtime
@@ -247,7 +247,7 @@ func TestOrchestrationsThatExit(t *testing.T) {
 }
 
 // TestHostLimitPerGraph checks that the task limit of host_build_graph holds for each graph
-// between two values, not for all tasks of the program together.
+// between two calls of Value, not for all tasks of the program together.
 func TestHostLimitPerGraph(t *testing.T) {
 	j := &job{ranks: 1, arrays: []array{{shape: tl.Shape{2}}}, submit: func(b *Builder, x []*Tensor) {
 		for range 3 {
@@ -413,8 +413,8 @@ func TestEndlessAfterValue(t *testing.T) {
 	}
 }
 
-// TestManyValues checks a program with 3,000 values. The test would be slow if the time of
-// a value grew with the number of values before it.
+// TestManyValues checks a program that reads 3,000 values. The test would be slow if the
+// time to read a value grew with the number of values read before.
 func TestManyValues(t *testing.T) {
 	const n = 3000
 	j := &job{ranks: 1, arrays: []array{{shape: tl.Shape{1}}}, submit: func(b *Builder, x []*Tensor) {
@@ -444,9 +444,9 @@ func TestManyValues(t *testing.T) {
 // addOne adds 1 to the element at x.
 func addOne(t *tl.PE, x tl.Ptr) { t.Store(x, t.Load(x, tl.Shape{1}, tl.I32).Add(1)) }
 
-// TestValuesOrder checks that tasks that are submitted after a value come after the task
-// with that value, and after the tasks whose values were read earlier. These tasks need no
-// edges.
+// TestValuesOrder checks that tasks that are submitted after a call of Value come after the
+// task whose value was read, and after the tasks whose values were read earlier. No edges
+// are needed for this order.
 func TestValuesOrder(t *testing.T) {
 	for _, asks := range []bool{false, true} {
 		j := &job{ranks: 1, arrays: []array{{shape: tl.Shape{4}}, {shape: tl.Shape{4}}}, submit: func(b *Builder, x []*Tensor) {

@@ -35,7 +35,7 @@ func Stream(op Op, out Ptr, args ...any) Command {
 	return Command{kind: oplog.Stream, math: op, operands: args, out: out}
 }
 
-// Do returns a step of an epilogue that applies op to the result so far and args. The
+// Do returns a step of an epilogue that applies op to the result so far and to args. The
 // step computes in the dtype that the command's result has before it is written, such as
 // f32 for a Gemm of f16. args are converted to that dtype and broadcast to the result's
 // shape.

@@ -67,8 +67,8 @@ func (x Tile) Softmax() Tile {
 	return t.compute(x.v.Shape, x.v.DType)
 }
 
-// Sum adds the elements along an axis and removes the axis. A negative axis counts from
-// the end. Elements are added in order, f16 and bf16 in f32.
+// Sum adds the elements along an axis and removes the axis. A negative axis counts from the
+// end. Elements are added in order. Elements of f16 and bf16 are added in f32.
 func (x Tile) Sum(axis int) Tile { return x.reduce(numeric.Sum, axis) }
 
 // Max computes the largest element along an axis, and removes the axis as Sum does.
@@ -94,7 +94,8 @@ func (x Tile) reduce(op Op, along int) Tile {
 }
 
 // To converts the tile to another dtype. Conversions to floats round to nearest, ties to
-// even. Floats become integers by truncation and saturation. Integers wrap.
+// even. Floats become integers by truncation and saturation. Integers that do not fit into
+// an integer dtype wrap around.
 func (x Tile) To(dtype DType) Tile {
 	t := x.pe
 	t.begin(oplog.Cast, 0, x)
@@ -143,8 +144,8 @@ func (x Tile) Broadcast(s Shape) Tile {
 	return t.compute(e, x.v.DType)
 }
 
-// binary applies an operation that every dtype supports to two operands. In the usual
-// case, two tiles of equal shape and dtype, it skips the checks of math.
+// binary applies an operation that every dtype supports to two operands. In the usual case,
+// two tiles of equal shape and dtype, it skips the checks that the method math makes.
 func (t *PE) binary(op Op, x Tile, y any) Tile {
 	if y, ok := y.(Tile); ok && t != nil && y.pe == t && !x.v.InMem && !y.v.InMem && x.v.Shape == y.v.Shape && x.v.DType == y.v.DType {
 		t.c.Kind, t.c.Math, t.c.Axis, t.c.Fill, t.c.N = oplog.Math, op, 0, 0, 2
@@ -163,8 +164,9 @@ func (t *PE) math(op Op, args ...any) Tile {
 	return t.compute(s, op.Result(d))
 }
 
-// begin checks the operands of an engine's command and stores the command in t.c. compute
-// passes it to the machine. t is nil if the first operand is a zero Tile.
+// begin checks the operands of an engine's command and stores the command in t.c, from
+// where the method compute passes it to the machine. t is nil if the first operand is a
+// zero Tile.
 func (t *PE) begin(kind oplog.Kind, op Op, args ...any) {
 	if t == nil {
 		panic(misuse(opName(kind, op), operandsText(args), errZeroTile))
@@ -225,7 +227,8 @@ func (x Tile) Sub(y any) Tile { return x.pe.binary(numeric.Sub, x, y) }
 // Mul multiplies x by y.
 func (x Tile) Mul(y any) Tile { return x.pe.binary(numeric.Mul, x, y) }
 
-// Div divides x by y; integers truncate. [PE.Div] divides a number by a tile.
+// Div divides x by y. Quotients of integers are truncated. [PE.Div] divides a number by a
+// tile.
 func (x Tile) Div(y any) Tile { return x.pe.binary(numeric.Div, x, y) }
 
 // Maximum computes the larger of x and y, or NaN if either is NaN.
@@ -305,6 +308,6 @@ func (t *PE) FMA(x, y, z any) Tile { return t.math(numeric.FMA, x, y, z) }
 // t.Clamp(1, lo, hi).
 func (t *PE) Clamp(x, lo, hi any) Tile { return t.math(numeric.Clamp, x, lo, hi) }
 
-// Where selects elements: x where cond, a tile of u8, is not 0, and y where it is 0. At
-// least one of x and y is a tile.
+// Where selects elements: x where cond, a tile of u8, is not 0, and y where cond is 0. At
+// least one of x and y must be a tile.
 func (t *PE) Where(cond Tile, x, y any) Tile { return t.math(numeric.Where, cond, x, y) }

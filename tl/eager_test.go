@@ -161,8 +161,8 @@ func (e *eagerPE) Scratch(n int64) (int64, error) {
 	return int64(len(e.mem)) - n, nil
 }
 
-// each calls f for every element of a block that exists, with the element's index in the
-// tile and its address.
+// each calls f for each element of a block that the block's mask does not exclude. i is the
+// index of the element in the tile.
 func each(b *tl.Block, f func(i int, addr int64)) {
 	size := int64(b.DType.Size())
 	for i := range b.Shape.Elems() {

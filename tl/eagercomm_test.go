@@ -94,7 +94,8 @@ func (e *eagerPE) post(port tl.Port, v *tl.Value, into *tl.Block) (tl.Handle, tl
 	return tl.Handle{N: uint64(len(e.receives))}, port, nil
 }
 
-// Select waits until a case holds. A SendCase always holds, because queues are unbounded.
+// Select waits until one of the cases holds, and returns its index. A SendCase always
+// holds, because queues are unbounded.
 func (e *eagerPE) Select(cases []tl.Case) (int, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// Compute runs a command of the engines at once.
+// Compute runs a command of the engines immediately.
 func (e *eagerPE) Compute(v *tl.Value, c *tl.Compute) error {
 	d := v.DType
 	data := make([]byte, v.Bytes())

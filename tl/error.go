@@ -18,9 +18,9 @@ import (
 // addresses. Two goroutines must not use one Callers at the same time.
 type Callers struct{ sites map[uintptr]site }
 
-// Line returns the line of the innermost caller outside of this package, such as
-// "matmul.go:41". A machine calls it from its methods. Line returns "" if no kernel is
-// running.
+// Line returns the line of the kernel that called the current operation of this package,
+// such as "matmul.go:41". A machine calls Line from its methods. Line returns "" if no
+// kernel is running.
 func (c *Callers) Line() string {
 	var pcs [5]uintptr // usually enough frames for the machine, this package and the kernel
 	inside := false

@@ -15,7 +15,8 @@ type watch struct {
 	refuse int // the number of the call to refuse, from 1; 0 for none
 }
 
-// ask records a call of the guard, and returns an error if it is the call to refuse.
+// ask records a call of the guard. It returns an error if w.refuse is the number of this
+// call.
 func (w *watch) ask(format string, args ...any) error {
 	w.asked = append(w.asked, fmt.Sprintf(format, args...))
 	if len(w.asked) == w.refuse {

@@ -220,9 +220,9 @@ func NewPE(m Machine, kernel string) *PE {
 	return &PE{m: m, kernel: kernel, place: m.Place()}
 }
 
-// Through returns a PE for the same kernel whose operations run on the machine that wrap
-// returns. wrap gets the machine of this PE. Its result can observe or change each
-// operation before it passes the operation to that machine.
+// Through returns a PE for the same kernel on another machine. The function wrap gets the
+// machine of this PE, and returns the other machine. The other machine can observe or
+// change each operation before it passes the operation to the machine of this PE.
 func (t *PE) Through(wrap func(Machine) Machine) *PE { return NewPE(wrap(t.m), t.kernel) }
 
 // ProgramID returns a coordinate of this PE. Axis 0 gives the index of the PE in its cube,

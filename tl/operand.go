@@ -13,8 +13,8 @@ import (
 )
 
 // argument sets a to the operand x, in the form that the machine accepts. It returns an
-// error if x is not a valid operand. refs allows Refs, which are operands of composites
-// only.
+// error if x is not a valid operand. If `refs` is set, x may be a Ref; only composites
+// accept Refs.
 func (t *PE) argument(a *Arg, x any, refs bool) error {
 	if x, ok := x.(Tile); ok {
 		*a = Arg{Value: x.v}
@@ -31,8 +31,9 @@ func (t *PE) argument(a *Arg, x any, refs bool) error {
 	return nil
 }
 
-// number converts a Go number to float64. ok is false if x is not a number, or an integer
-// that float64 may not represent exactly. A value of a defined type is not a number.
+// number converts a Go number to float64. ok is false if x is not a number, or is an
+// integer that float64 may not represent exactly. A value of a defined type is not a
+// number.
 func number(x any) (f float64, ok bool) {
 	switch v := reflect.ValueOf(x); {
 	case !v.IsValid() || v.Type().PkgPath() != "":

@@ -229,7 +229,7 @@ func TestOperations(t *testing.T) {
 	}
 }
 
-// repeated returns the texts that text returns for 0 to n-1.
+// repeated calls text with the numbers 0 to n-1 and returns the results.
 func repeated(n int, text func(i int) string) []string {
 	all := make([]string, n)
 	for i := range all {

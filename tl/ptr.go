@@ -125,8 +125,8 @@ func (p Ptr) inner() int64 {
 	return p.Stride[p.Rank-1]
 }
 
-// view changes the strides of p so that p has one stride for each axis of a tile of shape
-// s.
+// view gives p one stride for each axis of a tile of shape s. The innermost axes keep their
+// strides. If the tile has more axes than p, its outer axes are packed without gaps.
 func (p *Ptr) view(s *oplog.Shape) {
 	next, stride, rank := p.inner(), p.Stride, int(p.Rank)
 	p.Rank = s.Rank

@@ -85,7 +85,9 @@ func (r Receive) Wait() Tile {
 	return r.tile
 }
 
-// post posts a receive of the next message of a port to the machine.
+// post posts a receive of the next message of a port to the machine. If `into` is nil, the
+// message becomes a tile; otherwise it goes to the memory `into`. If `wait` is set, post
+// waits for the message.
 func (t *PE) post(op string, port Port, s oplog.Shape, d DType, into *Block, wait bool) Receive {
 	t.v = Value{Shape: s, DType: d}
 	err := errPort
@@ -203,9 +205,9 @@ type Barrier struct {
 	waiting  bool  // whether a call is in progress
 }
 
-// enter begins a call of the barrier by rank, one of n ranks. It adds the arrivals of the
-// other ranks in this call to b.arrivals. It returns an error if the ranks are invalid,
-// differ from the ranks of earlier calls, or a call is in progress.
+// enter begins a call of the barrier at the given rank, one of n ranks. It adds the
+// arrivals of the other ranks in this call to b.arrivals. It returns an error if a call is
+// in progress, or if the ranks are invalid or differ from the ranks of earlier calls.
 func (b *Barrier) enter(rank, n int, ranks []int) error {
 	if b.waiting {
 		return errors.New("another task of this rank waits at the barrier on this signal: order the two tasks, or give each a signal of its own")
@@ -225,9 +227,9 @@ func (b *Barrier) enter(rank, n int, ranks []int) error {
 	return nil
 }
 
-// members returns a copy of ranks, the ranks of a barrier, or all n ranks if ranks is nil.
-// It returns an error if ranks contains a rank twice, contains a rank that does not exist,
-// or lacks the calling rank.
+// members returns the ranks of a barrier: a copy of `ranks`, or all n ranks if `ranks` is
+// nil. It returns an error if `ranks` contains a rank twice, contains a rank that does not
+// exist, or lacks the calling rank.
 func members(rank, n int, ranks []int) ([]int, error) {
 	list := slices.Clone(ranks)
 	if ranks == nil {

@@ -112,9 +112,9 @@ func (s *Spec) overheads() [KindIPCQ + 1]Time {
 // siteRouter returns the index of the router at a site.
 func (g *Graph) siteRouter(at Site) int { return at.Row*g.noc.w + at.Col }
 
-// addLinks stores and numbers all links, ordered by From and then To. inside has the links
-// inside SIP 0, which are repeated for every SIP. outside has the links outside of SIPs.
-// Both lists must already be ordered by From and then To.
+// addLinks stores and numbers all links, ordered by From and then To. `inside` has the
+// links inside SIP 0, which are repeated for every SIP. `outside` has the links outside of
+// SIPs. Both lists must already be ordered by From and then To.
 func (g *Graph) addLinks(inside, outside []Link) {
 	sips := g.spec.System.SIPs.Count
 	g.links = make([]Link, 0, len(outside)+sips*len(inside))

@@ -66,10 +66,11 @@ func portRouter(noc grid, d Direction) int {
 	return along(noc.h, steps[d].y)*noc.w + along(noc.w, steps[d].x)
 }
 
-// peSites returns the router of each PE of a cube. The blocks of corners come in the order
-// NW, NE, SW, SE: one corner is the whole mesh, two corners are its left and right halves,
-// four its quadrants. The PEs of a corner take the routers of its block row by row, from
-// the outer corner inwards, and start again if there are more PEs than routers.
+// peSites returns the router of each PE of a cube. The NoC is divided into blocks, one for
+// each corner, in the order NW, NE, SW, SE. With one corner, the block is the whole NoC;
+// with two corners, the blocks are its left and right halves; with four, its quadrants. The
+// PEs of a corner use the routers of the block row by row, from the outer corner inwards.
+// If there are more PEs than routers, the PEs start again at the first router.
 func peSites(layout PELayout, noc grid) []int {
 	var sites []int
 	for corner := range layout.Corners {

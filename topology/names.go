@@ -113,8 +113,9 @@ func parseNumber(text, prefix string, limit int) (int, bool) {
 	return n, true
 }
 
-// LinkName returns the stable name of a link: "from->to", or "from->to#0", "from->to#1"
-// for parallel links. Absent links keep their number.
+// LinkName returns the stable name of a link: "from->to", or "from->to#0", "from->to#1" for
+// parallel links. The numbers count absent links, too, so that the other links keep their
+// names.
 func (g *Graph) LinkName(id LinkID) string {
 	l := g.links[id]
 	name := g.Name(l.From) + "->" + g.Name(l.To)

@@ -137,7 +137,8 @@ func (q *quantity) parse(text string) (int64, error) {
 }
 
 // needsUnit returns the error of a number without a unit. It suggests a unit: bytes for a
-// size, otherwise the unit of the example.
+// size that is a whole number, and for other quantities the unit of the example. If the
+// number is not valid in that unit, the error shows the example instead.
 func (q *quantity) needsUnit(number string) error {
 	_, unit, _ := strings.Cut(q.example, " ")
 	if q == size && !strings.Contains(number, ".") {
@@ -170,8 +171,8 @@ func (q *quantity) scale(name string) (int64, error) {
 	return 0, fmt.Errorf("unknown unit %q; units of %s: %s%s", name, q.name, strings.Join(names, ", "), config.DidYouMean(name, names))
 }
 
-// format formats a value exactly, in the largest unit that needs no more than three
-// decimals.
+// format formats a value exactly. It uses the largest unit in which the value is at least 1
+// and has at most three decimals.
 func (q *quantity) format(v int64) string {
 	if v < 0 {
 		return "-" + q.format(-v)

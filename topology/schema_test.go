@@ -160,8 +160,8 @@ func words[T ~string](all []T) *jsonschema.Schema {
 	return s
 }
 
-// comments returns the comments in spec.go as sentences. The comment of a type has the name
-// of the type as key, and the comment of a field "Type.Field".
+// comments returns the comments in spec.go as sentences. The key of a type's comment is the
+// type's name, and the key of a field's comment is "Type.Field".
 func comments(t *testing.T) map[string]string {
 	file, err := parser.ParseFile(token.NewFileSet(), "spec.go", nil, parser.ParseComments)
 	if err != nil {

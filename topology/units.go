@@ -31,7 +31,8 @@ const Unlimited BytesPerSec = 0
 // GBps is a gigabyte (10⁹ bytes) per second.
 const GBps BytesPerSec = 1e9
 
-// Serialize returns the time for which b bytes occupy a link: round(b·10¹⁵/bandwidth) fs.
+// Serialize returns the time for which b bytes occupy a link: round(b·10¹⁵/bandwidth) fs,
+// or 0 if the bandwidth is Unlimited.
 func (bw BytesPerSec) Serialize(b Bytes) Time {
 	if bw == Unlimited {
 		return 0

@@ -25,12 +25,12 @@ func (cs Checks) OK() bool {
 	return !slices.ContainsFunc(cs, func(c Check) bool { return c.Wrong != "" })
 }
 
-// Check compares x with want, bit for bit, and adds the result to Checks. want is one of: a
-// slice of numbers, which are rounded to the dtype of x; an *Array of the same shape and
-// dtype. An *Array of another shape or dtype is an error and not a panic, because it may
-// come from a file. name is the name of the result; if it is "", the result has the name of
-// x. A bench fails if one of its checks finds a difference. In a run without values, Check
-// does nothing.
+// Check compares x with want, bit for bit, and adds the result to Checks. want is a slice
+// of numbers, which are rounded to the dtype of x, or an *Array of the same shape and
+// dtype. For an *Array of another shape or dtype, Check returns an error and does not
+// panic, because the *Array may come from a file. name is the name of the result; if it is
+// "", the result has the name of x. A bench fails if one of its checks finds a difference.
+// In a run without values, Check does nothing.
 func (r *Rank) Check(name string, x *Tensor, want any) error {
 	if !r.HasData() {
 		return nil

@@ -122,9 +122,9 @@ func (c *Context) Close() {
 	c.s.Close()
 }
 
-// saveTrace ends the trace, if there is one, and gives the trace file its final name. The
-// parameter about describes the program; saveTrace adds the tool, the topology and the
-// links. Close without saveTrace discards the file.
+// saveTrace ends the trace, if there is one, and gives the trace file its final name.
+// `about` describes the program; saveTrace adds the tool, the topology and the links. Close
+// without saveTrace discards the file.
 func (c *Context) saveTrace(about trace.About) error {
 	if c.trace == nil {
 		return nil
@@ -266,7 +266,7 @@ type Error struct {
 
 func (e *Error) Error() string { return "torch: " + e.Op + ": " + e.Err.Error() }
 
-// Unwrap returns the description of the mistake, without the function.
+// Unwrap returns the description of the mistake, without the name of the function.
 func (e *Error) Unwrap() error { return e.Err }
 
 // refuse panics with an *Error of the function op if mistake is true. format and args

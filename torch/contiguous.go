@@ -11,8 +11,8 @@ import (
 )
 
 // IsContiguous reports whether the shard of each PE is stored in row-major order without
-// gaps. Only views can have gaps: in a slice of columns, the other columns are between its
-// rows.
+// gaps. Only views can have gaps. For example, a slice of some columns has gaps between its
+// rows: the columns that are not in the slice.
 func (x *Tensor) IsContiguous() bool {
 	return !slices.ContainsFunc(x.shards, func(s shard) bool { return s.stride != nil })
 }
@@ -76,8 +76,8 @@ func mergeAxes(extent, stride []int) (e, s []int) {
 }
 
 // copyTiles copies a strided array with two or more axes to memory without gaps, in
-// two-dimensional tiles of the last two axes. The parameters from and to point to the first
-// element of the source and of the destination.
+// two-dimensional tiles of the last two axes. `from` and `to` point to the first element of
+// the source and of the destination.
 func copyTiles(t *tl.PE, to, from tl.Ptr, extent, stride []int) {
 	if len(extent) > 2 {
 		inner := elems(extent[1:])
@@ -109,8 +109,8 @@ type storage struct {
 	held uint64 // how many copies of the values this computer has reserved memory for
 }
 
-// newRegion returns the part of the storage that the tensor occupies. The parameter entire
-// says whether the tensor occupies the whole storage.
+// newRegion returns the part of the storage that the tensor occupies. `entire` says whether
+// the tensor occupies the whole storage.
 func (x *Tensor) newRegion(entire bool) *stream.Region {
 	region := &stream.Region{Storage: x.order, Parts: make([]stream.Range, len(x.shards)), Entire: entire}
 	for i := range x.shards {

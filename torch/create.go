@@ -102,8 +102,8 @@ func (r *Rank) create(op string, dtype DType, shape Shape, options []TensorOptio
 	return x, nil
 }
 
-// FromNumpy returns a tensor with the shape, dtype and elements of src. src is one of: an
-// *Array; the name of a .npy file. Later changes of the *Array do not change the tensor.
+// FromNumpy returns a tensor with the shape, dtype and elements of src. src is an *Array or
+// the name of a .npy file. Later changes of the *Array do not change the tensor.
 func (r *Rank) FromNumpy(src any, options ...TensorOption) (*Tensor, error) {
 	var a *Array
 	from, values := "FromNumpy", func() []byte { return a.Bytes }
@@ -243,7 +243,7 @@ type piece struct {
 const maxCopyBytes memory.Bytes = 1 << 30
 
 // pieces divides the given shards of the tensor into pieces that the host can copy. It
-// iterates over the pieces, each with the index of its shard in shards.
+// returns an iterator over the pieces, each with the index of its shard in the list.
 func (x *Tensor) pieces(shards []shard) iter.Seq2[int, piece] {
 	return func(yield func(int, piece) bool) {
 		for i, s := range shards {
@@ -269,7 +269,7 @@ func (x *Tensor) linearPointer(va memory.VA) tl.Ptr {
 }
 
 // EmptyLike returns a tensor with the shape and layout of x and undefined elements. An
-// option is one of: a DType, to replace that of x; a name (Named).
+// option is a DType, which replaces that of x, or a name (Named).
 func (r *Rank) EmptyLike(x *Tensor, options ...any) (*Tensor, error) {
 	x.checkUsable("EmptyLike")
 	if err := r.s.Begin("EmptyLike"); err != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// onePhase stores in out the sum of x over all ranks. Every rank reads the windows of all
+// onePhase stores the sum of x over all ranks in `out`. Every rank reads the windows of all
 // ranks.
 func onePhase(t *tl.PE, x, _, out tl.Ptr, n int) {
 	ranks := lists.Count(0, t.NumRanks())
@@ -23,7 +23,7 @@ func onePhaseTasks(b *task.Builder, x, _, out *task.Tensor, n int) {
 	submitBarrier(b, 1, nil, append(sums, start)...)
 }
 
-// twoPhase stores in out the sum of x over all ranks, in two phases. First, rank r adds
+// twoPhase stores the sum of x over all ranks in `out`, in two phases. First, rank r adds
 // part r of x of all ranks and stores the sum in its work buffer. Then every rank collects
 // the parts from the work buffers of all ranks.
 func twoPhase(t *tl.PE, x, work, out tl.Ptr, n int) {

@@ -32,7 +32,8 @@ type hop struct {
 	from, elems int // the first element and the number of elements of the part
 }
 
-// hop returns the given step of the ring at a rank. ranks is the number of ranks.
+// hop returns what a rank does in the given step of the ring. `ranks` is the number of
+// ranks.
 func (r ring) hop(step, rank, ranks int) hop {
 	at := func(rank int) int { return (rank%ranks + ranks) % ranks }
 	from, elems := chunk(r.n, ranks, at(rank-r.way*step))
@@ -43,9 +44,10 @@ func (r ring) hop(step, rank, ranks int) hop {
 // part.
 func (h hop) completesSum() bool { return 2*h.step == h.last }
 
-// sum runs a step s < P. It adds the elements of this rank to the partial sum that has
-// arrived, and puts the result into the window of the next rank. x, work and out point to
-// the part of this step.
+// sum runs one of the steps 0 to P-1, where P is the number of ranks. It adds the elements
+// of this rank to the partial sum that has arrived; in step 0 none has. It puts the result
+// into the window of the next rank. If the result is the complete sum, it also stores the
+// result in this rank's `out`. x, work and out point to the part of this step.
 func (h hop) sum(t *tl.PE, x, work, out tl.Ptr) {
 	h.wait(t)
 	forBlocks(h.elems, func(at, elems int) {
@@ -65,8 +67,9 @@ func (h hop) sum(t *tl.PE, x, work, out tl.Ptr) {
 	h.notifyNext(t)
 }
 
-// forward runs a step s >= P. It waits for a complete sum in out and puts it into the
-// window of the next rank. In the last step it only waits.
+// forward runs a step from P on, where P is the number of ranks. It waits for a complete
+// sum in `out` and puts the sum into the window of the next rank. In the last step it only
+// waits.
 func (h hop) forward(t *tl.PE, out tl.Ptr) {
 	h.wait(t)
 	if h.step == h.last {
@@ -86,7 +89,8 @@ func (h hop) wait(t *tl.PE) {
 	}
 }
 
-// notifyNext notifies the next rank that this rank has put the part into its window.
+// notifyNext notifies the next rank that this rank has put the part into the next rank's
+// window. In the last step it does nothing.
 func (h hop) notifyNext(t *tl.PE) {
 	if h.step < h.last {
 		t.Notify(h.next, h.arrived, tl.Add, 1)

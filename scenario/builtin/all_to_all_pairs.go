@@ -6,9 +6,9 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// allToAllPairs sends row d of this rank's x to the inbox of rank d, for every rank d. Then
-// it copies the row that rank s has sent from the inbox to row s of out, for every rank s.
-// The kernel needs no barrier. Peers write the inbox of this rank only after the launch has
+// allToAllPairs sends row d of this rank's x to the inbox of rank d, for every rank d.
+// Then, for every rank s, it copies the row that came from rank s to row s of `out`. The
+// kernel needs no barrier. Peers write the inbox of this rank only after the launch has
 // started at all ranks. By then this rank has copied the rows of the previous launch. This
 // rank ends after all peers have written its inbox.
 func allToAllPairs(t *tl.PE, x, inbox, out tl.Ptr, n int, sent scenario.Matrix) {

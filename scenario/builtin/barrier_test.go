@@ -44,9 +44,9 @@ func writeScenario(t *testing.T, text string) runner.Options {
 	return runner.Options{Scenario: file}
 }
 
-// rotate copies, in each step, the numbers of the next rank and adds 1. It delays each
-// barrier by a time that depends on the rank and the step, so that each rank is the last at
-// some barriers.
+// rotate copies, in each step, the numbers of the next rank and adds 1. Before the first
+// barrier of each step it spends a time that depends on the rank and the step, so that each
+// rank arrives last at some of these barriers.
 func rotate(t *tl.PE, x, got, out tl.Ptr, n, steps int) {
 	next := (t.Rank() + 1) % t.NumRanks()
 	for step := range steps {

@@ -5,7 +5,7 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// broadcast copies x of the root to out of this rank.
+// broadcast copies the root's x to this rank's `out`.
 func broadcast(t *tl.PE, x, out tl.Ptr, n, root int) {
 	broadcastBegin(t, root)
 	copyTile(t, root, x, out, n)

@@ -45,7 +45,7 @@ func dualDomainOverlap(t *tl.PE, x, leftX, rightX, leftOut, rightOut tl.Ptr, n i
 }
 
 // dualSend writes n elements of x to a row in the inbox of a peer, which may be this rank.
-// It notifies the peer with the signal `arrived`.
+// If the peer is another rank, dualSend notifies it with the signal `arrived`.
 func dualSend(t *tl.PE, peer int, x, row tl.Ptr, n, arrived int) {
 	sendTile(t, peer, x, row, n)
 	if peer != t.Rank() {
@@ -56,8 +56,8 @@ func dualSend(t *tl.PE, peer int, x, row tl.Ptr, n, arrived int) {
 // dualWait waits until the given number of rows from other ranks have arrived in the inbox.
 func dualWait(t *tl.PE, _ tl.Ptr, arrived, rows int) { t.WaitSignal(arrived, tl.EQ, rows) }
 
-// dualScale adds the rows of the inbox and multiplies the sum by 0.5 + 0.01·rank. It stores
-// the product plus 10 + rank in out.
+// dualScale adds the rows of the inbox and multiplies the sum by 0.5 + 0.01·rank. It adds
+// 10 + rank to the product and stores the result in `out`.
 func dualScale(t *tl.PE, inbox, out tl.Ptr, rows, n int) {
 	scale, shift := 0.5+0.01*float64(t.Rank()), 10+float64(t.Rank())
 	forBlocks(n, func(at, elems int) {

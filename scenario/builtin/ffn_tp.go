@@ -10,8 +10,8 @@ import (
 // ffnRows is the number of rows of x that the kernel multiplies at a time.
 const ffnRows = 64
 
-// ffnTP multiplies x by w at each rank and stores in out the sum of the products of all
-// ranks. x has m rows and k columns, and w has n columns.
+// ffnTP multiplies x by w at each rank and stores the sum of the products of all ranks in
+// `out`. x has m rows and k columns, and w has n columns.
 func ffnTP(t *tl.PE, x, w, partial, out tl.Ptr, m, k, n int) {
 	ranks := lists.Count(0, t.NumRanks())
 	weights := t.Load(w, tl.Shape{k, n}, tl.F32).Pin()
@@ -64,9 +64,9 @@ func ffnMultiply(t *tl.PE, x, w, partial tl.Ptr) {
 	t.Store(partial.At(from), t.Load(x.At(from), tl.Shape{rows, x.Dim(1)}, tl.F32).Dot(weights))
 }
 
-// ffnGolden computes the sum of x·w over all ranks in closed form. x[i][l] = (l + a)/32 and
-// w[l][j] = (n·l + b)/48 are linear in l. The sum over l of their product therefore needs
-// only the sums of l and l².
+// ffnGolden computes the sum of x·w over all ranks in closed form. At each rank, x[i][l] =
+// (l + a)/32 and w[l][j] = (n·l + b)/48, where a and b do not depend on l. The sum of the
+// products over l therefore needs only the sums of l and l².
 func ffnGolden(e scenario.Env, out []float64) error {
 	k, n := e.Int("k"), e.Int("n")
 	kf, nf := float64(k), float64(n)

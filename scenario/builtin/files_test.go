@@ -130,8 +130,8 @@ func decodeF32(b []byte, i int) float32 {
 	return math.Float32frombits(uint32(b[0]) | uint32(b[1])<<8 | uint32(b[2])<<16 | uint32(b[3])<<24)
 }
 
-// TestInvalidParams checks the errors of ep_dispatch_combine for numbers of experts and
-// topk that do not fit together.
+// TestInvalidParams checks the errors of ep_dispatch_combine if there are no experts, or
+// fewer experts than topk. It also checks that topk may equal the number of experts.
 func TestInvalidParams(t *testing.T) {
 	for _, tt := range []struct {
 		ranks  int

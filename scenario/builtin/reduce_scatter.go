@@ -6,7 +6,7 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// reduceScatter stores in out of rank r the sum of row r of x over all ranks.
+// reduceScatter stores the sum of row r of x over all ranks in `out`, at each rank r.
 func reduceScatter(t *tl.PE, x, out tl.Ptr, n int) {
 	ranks := lists.Count(0, t.NumRanks())
 	t.Barrier(ready)

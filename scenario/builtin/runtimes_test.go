@@ -58,7 +58,7 @@ func TestOneCorePreset(t *testing.T) {
 }
 
 // TestSameBytesAsKernel checks that every scenario has the same output bits as tasks and as
-// a kernel, even where values are rounded and if tasks are task groups.
+// a kernel. This must hold even where values are rounded, and also for task groups.
 func TestSameBytesAsKernel(t *testing.T) {
 	for _, o := range variants() {
 		o.Backend, o.Ranks, o.Keep = runner.InProc, 3, t.TempDir()

@@ -5,8 +5,8 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// submitBarrier submits a barrier of the given ranks; nil means all. Edges must order such
-// barriers, because a waiting task keeps its core and a rank may have only one core.
+// submitBarrier submits a barrier of the given ranks (nil: all). Order barriers by edges: a
+// waiting task keeps its core, so unordered barriers can deadlock ranks with one core.
 func submitBarrier(b *task.Builder, signal int, ranks []int, after ...task.ID) task.ID {
 	barrier := func(t *tl.PE, signal int, ranks []int) { t.Barrier(signal, ranks...) }
 	return b.Submit("barrier", barrier, task.Args{task.Scalar("signal", signal), task.Scalar("ranks", ranks)}, task.After(after...))
@@ -32,7 +32,7 @@ func vectorRegion(x *task.Tensor, from, elems int) task.Region {
 	return x.Box([]int{from}, []int{elems})
 }
 
-// tileKernel is a kernel that stores in out the elementwise sum of n elements at x in the
+// tileKernel is a kernel that stores in `out` the elementwise sum of n elements at x in the
 // windows of the given ranks.
 type tileKernel func(t *tl.PE, ranks []int, x, out tl.Ptr, n int)
 
@@ -47,8 +47,8 @@ func sumTiles(b *task.Builder, kernel tileKernel, ranks []int, n int, part func(
 	})
 }
 
-// sumTile stores in out the elementwise sum of n elements at x in the windows of the given
-// ranks.
+// sumTile stores in `out` the elementwise sum of n elements at x in the windows of the
+// given ranks.
 func sumTile(t *tl.PE, ranks []int, x, out tl.Ptr, n int) {
 	x, out = x.Strided(1), out.Strided(1) // treats buffers of any shape as vectors
 	forBlocks(n, func(at, elems int) {
@@ -56,8 +56,8 @@ func sumTile(t *tl.PE, ranks []int, x, out tl.Ptr, n int) {
 	})
 }
 
-// reduceTile stores in out the same sum as sumTile. It uses one composite: a reduction over
-// peers.
+// reduceTile stores the same sum as sumTile in `out`. It uses one composite: a reduction
+// over peers.
 func reduceTile(t *tl.PE, ranks []int, x, out tl.Ptr, n int) {
 	x, out = x.Strided(1), out.Strided(1)
 	t.Wait(t.Composite(tl.ReducePeers(tl.OpAdd, out, x, tl.Shape{n}, x.DType, ranks...)))
@@ -87,8 +87,8 @@ func sendTile(t *tl.PE, rank int, x, out tl.Ptr, n int) {
 }
 
 // atRank returns the argument of a task that accesses region a only at the given rank. If
-// that rank submits the task itself, the argument is own(name, a), where `own` is task.In
-// or task.Out. If another rank is given, the argument is a region at a peer.
+// this is the rank that submits the task, the argument is own(name, a), where `own` is
+// task.In or task.Out. If it is another rank, the argument is a region at a peer.
 func atRank(b *task.Builder, rank int, own func(string, task.Area) task.Arg, name string, a task.Area) task.Arg {
 	if rank == b.Rank() {
 		return own(name, a)

@@ -163,8 +163,8 @@ func domainRanks(x *task.Tensor) []int {
 }
 
 // TestScopes checks that the two phases of ffn_tp and of ep_dispatch_combine are scopes
-// with the expected numbers of tasks, and that task groups have the size of the parameter
-// group.
+// with the expected numbers of tasks. It also checks that task groups have the size that
+// the parameter `group` sets.
 func TestScopes(t *testing.T) {
 	for _, tt := range []struct {
 		scenario string

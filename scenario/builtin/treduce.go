@@ -12,8 +12,8 @@ const (
 	done         // the inputs have been read
 )
 
-// treduceKernel returns a kernel that stores the sum of x over all ranks in out of the
-// root. The root computes the sum with reduce.
+// treduceKernel returns a kernel that stores the sum of x over all ranks in the root's
+// `out`. The root computes the sum with the function `reduce`.
 func treduceKernel(reduce tileKernel) any {
 	return func(t *tl.PE, x, out tl.Ptr, n, root int) {
 		if t.Rank() != root {
@@ -49,9 +49,9 @@ func notifyOthers(t *tl.PE, signal int) {
 	}
 }
 
-// treduceTasks returns an orchestration of the same work. At the root it submits a task for
-// each tile of the sum, whose kernel is reduce. At other ranks it submits one task, which
-// runs treduceOffer.
+// treduceTasks returns an orchestration that does the work of treduceKernel. At the root it
+// submits a task for each tile of the sum, with `reduce` as the kernel. At other ranks it
+// submits one task, which runs treduceOffer.
 func treduceTasks(reduce tileKernel) any {
 	return func(b *task.Builder, x, out *task.Tensor, n, root int) {
 		if b.Rank() != root {

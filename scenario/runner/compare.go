@@ -18,8 +18,8 @@ import (
 // compareChunk is the number of elements between checks whether the context has ended.
 const compareChunk = 1 << 16
 
-// compare compares got, the values of output o at a rank after a round, with the golden
-// values want. It adds the counts and mismatches to the report. 0 equals -0, and all NaNs
+// compare compares `got`, the values of output o at a rank after a round, with the golden
+// values `want`. It adds the counts and mismatches to the report. 0 equals -0, and all NaNs
 // are equal. If ctx has ended, the error is the cause of ctx.
 func (r *Report) compare(ctx context.Context, o *scenario.Output, rank, round int, got, want []byte) error {
 	d, n := o.DType, o.Elems()
@@ -83,7 +83,7 @@ func (r *Report) finish() (ok bool) {
 	return r.Wrong == 0
 }
 
-// withinTolerance reports whether element i of got equals element i of want, or differs
+// withinTolerance reports whether element i of `got` equals element i of `want`, or differs
 // from it by no more than the tolerance of the output. An infinity matches only itself.
 func withinTolerance(o *scenario.Output, got, want []byte, i int) bool {
 	off := ulps(o.DType, got, want, i)
@@ -98,9 +98,9 @@ func withinTolerance(o *scenario.Output, got, want []byte, i int) bool {
 	return !math.IsInf(difference, 0) && difference <= o.Absolute+o.Relative*math.Abs(w)
 }
 
-// ulps returns the distance between element i of a and element i of b: the number of steps
-// from one value of the dtype to the next. The distance between a NaN and a number is
-// MaxUint64.
+// ulps returns the distance between element i of a and element i of b, measured in values
+// of the dtype: neighbouring values have distance 1. Two NaNs have distance 0. The distance
+// between a NaN and a number is MaxUint64.
 func ulps(d numeric.DType, a, b []byte, i int) uint64 {
 	if !d.IsFloat() {
 		x, y := numeric.GetInt(d, a, i), numeric.GetInt(d, b, i)
@@ -187,7 +187,7 @@ func (c *rankGuard) Access(b *tl.Block, _ tl.Use) error {
 	return fmt.Errorf("bytes %d to %d are not all in %s, which has %d: move the pointer, or mask what lies beyond", first-near.addr, end-near.addr, near.name, near.bytes)
 }
 
-// Allocated adds scratch memory that the kernel has allocated to the regions.
+// Allocated adds to the regions the scratch memory that the kernel has allocated.
 func (c *rankGuard) Allocated(addr, bytes int64) {
 	c.regions = append(c.regions, region{fmt.Sprintf("scratch of %d bytes", bytes), addr, bytes})
 }

@@ -79,7 +79,7 @@ func (f folder) input(b *scenario.Buffer, rank, round int) ([]byte, error) {
 	return f.read(b, rank, round, "in")
 }
 
-// output writes got, the values of an output at a rank after a round.
+// output writes `got`, the values of an output at a rank after a round, to a file.
 func (f folder) output(o *scenario.Output, rank, round int, got []byte) error {
 	return f.write(o.Buffer, rank, round, "out", got)
 }
@@ -144,8 +144,8 @@ func (i *interruptible) Write(from []byte) (n int, err error) {
 	return n, err
 }
 
-// forEach calls do for every buffer or output in list, in every round and at every rank
-// that has the buffer or output. It stops at the first error and returns it.
+// forEach calls `do` for every buffer or output in the list, in every round and at every
+// rank that has the buffer or output. It stops at the first error and returns it.
 func forEach[T interface{ On(rank int) bool }](ctx context.Context, plan *scenario.Plan, list []T, do func(x T, rank, round int) error) error {
 	for round := range plan.Rounds {
 		for rank := range plan.Ranks {

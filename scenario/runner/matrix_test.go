@@ -34,8 +34,8 @@ func init() {
 	})
 }
 
-// TestSignalMatrix checks that every signal of two signal matrices and every other signal
-// is a counter of its own.
+// TestSignalMatrix checks that all signals of two signal matrices, and all other signals,
+// are separate counters.
 func TestSignalMatrix(t *testing.T) {
 	for _, tt := range []struct {
 		backend string

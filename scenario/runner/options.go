@@ -95,7 +95,7 @@ type InputError struct{ Err error }
 
 func (e *InputError) Error() string { return e.Err.Error() }
 
-// Unwrap returns a list with Err, because Err may itself join several errors.
+// Unwrap returns a list with Err, so that config.Flatten finds the errors that Err joins.
 func (e *InputError) Unwrap() []error { return []error{e.Err} }
 
 // RankError reports a rank that failed. The message of Err names the rank.

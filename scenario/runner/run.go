@@ -61,7 +61,7 @@ func (c *computedValues) input(b *scenario.Buffer, rank, round int) ([]byte, err
 	return in, nil
 }
 
-// output compares got, the values of output o at a rank after a round, with the golden
+// output compares `got`, the values of output o at a rank after a round, with the golden
 // values. It adds the counts and mismatches to the report.
 func (c *computedValues) output(o *scenario.Output, rank, round int, got []byte) error {
 	want, err := c.plan.Golden(o, rank, round)
@@ -211,8 +211,8 @@ func newResult(pl *scenario.Plan) *Result {
 }
 
 // userError returns the error of a simulated run in a form for the author of the kernel.
-// err is the error of the run. ended is the error that stopped the machine, or nil; if a
-// kernel caused it, the result leaves out the internals of the machine.
+// `err` is the error of the run. `ended` is the error that stopped the machine, or nil. If
+// a kernel caused `ended`, the result leaves out the internals of the machine.
 func userError(err, ended error) error {
 	if failed, ok := errors.AsType[*RankError](err); ok {
 		return failed

@@ -15,8 +15,8 @@ import (
 
 // orchestrate calls the orchestration of the plan, which submits the tasks of a rank to b.
 // Without an orchestration, it submits the kernel as the only task. args is the result of
-// TaskArgs. source returns the value of the field Source for the task.Tensor of a buffer.
-// With this value, the caller later finds the memory of the buffer.
+// TaskArgs. `source` returns, for a buffer, the value of the field Source of its
+// task.Tensor. With this value, the caller later finds the memory of the buffer.
 func orchestrate(b *task.Builder, pl *scenario.Plan, args []any, source func(*scenario.Buffer) any) {
 	tensors := map[*scenario.Buffer]*task.Tensor{}
 	for _, buffer := range pl.Buffers {

@@ -16,7 +16,7 @@ import (
 )
 
 // registerTasks registers a scenario for tests. The scenario has tasks and no kernel. Its
-// golden values require that the tasks leave the buffer out unchanged.
+// golden values require that the tasks do not change the buffer `out`.
 func registerTasks(name, args string, orchestrate any) {
 	scenario.RegisterTasks(name, orchestrate)
 	scenario.Register(name, []byte(`summary: "a probe"
@@ -104,8 +104,8 @@ func TestCheckLastRound(t *testing.T) {
 }
 
 // TestCores checks that tasks are refused if they need more compute cores than a simulated
-// rank has. That number comes from the configuration, or else is the number of PEs of a
-// SIP.
+// rank has. The configuration sets the number of cores of a rank; the default is the number
+// of PEs of a SIP.
 func TestCores(t *testing.T) {
 	for _, tt := range []struct {
 		preset string
@@ -136,8 +136,8 @@ func TestMiddleRound(t *testing.T) {
 	}
 }
 
-// TestPollingTask checks that a task which polls a signal in a loop does not block another
-// task of its rank on which the peer depends.
+// TestPollingTask checks that a task can poll a signal in a loop. Meanwhile another task of
+// the same rank must be able to run, because the peer waits for that task.
 func TestPollingTask(t *testing.T) {
 	for _, backend := range []string{runner.InProc, runner.SHM} {
 		for _, name := range task.Runtimes {
@@ -146,9 +146,9 @@ func TestPollingTask(t *testing.T) {
 	}
 }
 
-// TestDynamicTasks checks the outputs of an orchestration that reads values of tasks while
-// it submits, and creates a domain. It also checks that no orchestration is left waiting
-// for values.
+// TestDynamicTasks checks the outputs of an orchestration that creates a domain and reads
+// the values of some tasks before it submits others. It also checks that no orchestration
+// still waits for values after the runs.
 func TestDynamicTasks(t *testing.T) {
 	for _, backend := range runner.Backends {
 		for _, name := range task.Runtimes {
