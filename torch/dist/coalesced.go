@@ -173,9 +173,9 @@ func (c *world) planCoalesced(k *call, members []member) (programs []*launchPlan
 	return programs, nil
 }
 
-// canPrecede reports whether the collective of next can run in the launch of p, after the
-// collective of p. Both must use the same algorithm, PEs and queues, and need neither
-// inboxes nor copies.
+// canPrecede reports whether the collective of the plan `next` can run in the launch of p,
+// after the collective of p. Both must use the same algorithm, PEs and queues, and need
+// neither inboxes nor copies.
 func (p *launchPlan) canPrecede(next *launchPlan) bool {
 	return p.algorithm == next.algorithm && p.inboxElems == 0 && next.inboxElems == 0 && p.overwritten == nil && next.overwritten == nil &&
 		p.program.Queues == next.program.Queues && slices.Equal(p.program.Targets, next.program.Targets) && slices.Equal(p.program.Links, next.program.Links)

@@ -288,8 +288,8 @@ func TestMakingIsNotCoalesced(t *testing.T) {
 	hostedtest.Blames(t, err, []int{0, 1, 2}, "torch: Making: a product overlaps with its own collective: do it before or after Coalescing")
 }
 
-// elapsed calls the function do, waits for the operations that this function has enqueued
-// on rank r, and returns the simulated time from the call to the end of the operations.
+// elapsed calls `do`, waits for the operations that `do` has enqueued on rank r, and
+// returns the simulated time from the call to the end of the operations.
 func elapsed(r *torch.Rank, do func() error) torch.Time {
 	torch.OK(r.Synchronize())
 	start := r.Now()

@@ -148,8 +148,8 @@ func (s span) blockIn(held shard, elems int) (block, bool) {
 // rowLanes returns the lanes for tensors that are divided in different ways. All tensors
 // must be row-major in memory. If ranks pass a tensor whole, not in blocks, and all blocks
 // have the size of that tensor, there is one lane for each shard of that tensor. In all
-// other cases there is only one lane. There is also only one lane if slices are divided
-// differently on different ranks.
+// other cases there is only one lane. If the ranks divide that tensor differently, rowLanes
+// returns one lane if any of the tensors is a slice, and otherwise an error.
 func rowLanes(members []member) ([]lane, error) {
 	uniform, sliced := true, false
 	first := -1
