@@ -66,7 +66,7 @@ func ownRowsOfSum(all []matrix, me int) matrix {
 }
 
 // ownRowsOfEach computes the expected result of an all-to-all of rows: the rows that each
-// rank sends to rank me.
+// rank sends to rank `me`.
 func ownRowsOfEach(all []matrix, me int) (m matrix) {
 	for _, from := range all {
 		m = append(m, ownRows(slices.Repeat([]matrix{from}, len(all)), me)...)
