@@ -99,14 +99,16 @@ func (l *Launched) Wait() error {
 	return l.rank.actingRank().s.Await(l.op)
 }
 
-// Start returns the simulated time at which all PEs began together.
+// Start waits for the end of the kernel and returns the simulated time at which all PEs
+// began together. It returns 0 if the kernel failed.
 func (l *Launched) Start() Time { return l.time(func() Time { return l.run.Start }) }
 
-// Crit returns the time from Start to the end of the last PE. It is the maximum of Exec.
+// Crit waits for the end of the kernel and returns the time from Start to the end of the
+// last PE. This is the maximum of Exec. It returns 0 if the kernel failed.
 func (l *Launched) Crit() Time { return l.time(func() Time { return l.run.Critical() }) }
 
-// Spread returns the time from the moment when the first PE was ready to start to the
-// moment when the last PE was ready.
+// Spread waits for the end of the kernel and returns how much later the last PE was ready
+// to start than the first PE. It returns 0 if the kernel failed.
 func (l *Launched) Spread() Time { return l.time(func() Time { return l.run.Spread() }) }
 
 // time waits for the end of the kernel and returns get(), or 0 if the kernel failed.

@@ -21,13 +21,13 @@ import (
 // an asynchronous collective writes the tensor and has not been waited for.
 func (x *Tensor) Numpy() (*Array, error) { return x.read(x.Rank(), "Numpy") }
 
-// read returns the values of the tensor to rank r in the same way as Numpy. op is the name
+// read copies the tensor to the host for rank r, in the same way as Numpy. op is the name
 // of the calling function, for errors.
 func (x *Tensor) read(r *Rank, op string) (*Array, error) { return x.copyOf(r, op, 0) }
 
-// Data copies shard i of Shards to the host, as its PE holds it: a part, a copy or an
-// addend of the tensor, with the shape of the shard's box. It waits, takes time and fails
-// in the same cases as Numpy.
+// Data copies shard i of the list that Shards returns to the host. The result is what the
+// PE of the shard holds: a part, a copy or an addend of the tensor, with the shape of the
+// shard's box. It waits, takes time and fails in the same cases as Numpy.
 func (x *Tensor) Data(i int) (*Array, error) {
 	x.checkUsable("Data")
 	refuse(i < 0 || i >= len(x.shards), "Data", "no shard %d: %s has 0 to %d", i, x.name, len(x.shards)-1)

@@ -142,9 +142,9 @@ func (c *world) waitingReceives(m mailbox) (list []*call) {
 	return list
 }
 
-// earliestSender returns the rank in the group of the sender whose message the given
-// receive accepts, or -1 if there is no such message. A receive from one source accepts
-// only messages of that source. A receive from any source accepts the earliest message in
+// earliestSender returns the sender whose message the given receive accepts, as a rank of
+// the group, or -1 if there is no such message. A receive from one source accepts only
+// messages of that source. A receive from any source accepts the earliest message in
 // mailbox m. If several were sent at the same time, it accepts the message of the lowest
 // rank.
 func (c *world) earliestSender(m mailbox, receive *call) int {

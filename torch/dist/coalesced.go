@@ -119,8 +119,9 @@ type coalescing struct {
 	pieces []*request
 }
 
-// add records the collective with the arguments r, which is called later together with the
-// other collectives of the group g.
+// add records a collective of the group g with the arguments r. The recorded collectives
+// are called together later. add panics if the collective cannot be coalesced with those
+// recorded before.
 func (b *coalescing) add(g *Group, r *request) {
 	if r.making != nil {
 		panic(misuse("Making", "%s overlaps with its own collective: do it before or after Coalescing", r.making.Name))

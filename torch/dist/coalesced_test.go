@@ -112,7 +112,7 @@ func TestCoalescedOnOtherPEs(t *testing.T) {
 }
 
 // TestCoalescing checks the results of different collectives of a group that are coalesced.
-// Each collective has a root or a reduction of its own.
+// The collectives have different roots and reductions.
 func TestCoalescing(t *testing.T) {
 	l, err := hostedtest.Spawn(t, 5, func(r *torch.Rank) error {
 		rank := r.Rank()

@@ -212,7 +212,7 @@ var (
 )
 
 // PREMUL_SUM returns a reduction that multiplies the elements of each rank by factor and
-// then adds them.
+// sums the products over the ranks.
 func PREMUL_SUM(factor float64) ReduceOp { return ReduceOp{ccl.PremulSum, factor} }
 
 func (op ReduceOp) String() string {
