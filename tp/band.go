@@ -29,8 +29,8 @@ type tile struct {
 }
 
 // tiles iterates over the tiles that cover the rows of the band, from left to right. A
-// kernel must iterate exactly once per band. The load of the next tile is issued before the
-// arithmetic on the current tile.
+// kernel must call tiles exactly once per band and run the loop to its end. The load of the
+// next tile is issued before the arithmetic on the current tile.
 func (b *band) tiles() iter.Seq[tile] {
 	return func(yield func(tile) bool) {
 		if b.bandIndex == 0 {

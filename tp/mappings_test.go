@@ -14,7 +14,8 @@ import (
 // matrix holds the values of a tensor on the host, as rows.
 type matrix [][]int
 
-// numberedMatrix returns a matrix in which each element encodes its rank, row and column.
+// numberedMatrix returns a matrix in which each element encodes the given rank and the
+// element's row and column.
 func numberedMatrix(rank, rows, cols int) matrix {
 	m := make(matrix, rows)
 	for i := range m {

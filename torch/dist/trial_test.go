@@ -427,8 +427,8 @@ func (tr trial) run(o torch.Options) error {
 	return err
 }
 
-// runRank runs the trial on the worker r with the given rank. With rank -1, r is the
-// program, which calls for all ranks.
+// runRank runs the trial on the worker r with the given rank. With rank -1, r is the main
+// rank of a program without Spawn, which makes one call for all ranks.
 func (tr trial) runRank(rank int, r *torch.Rank) error {
 	c := &caller{trial: tr, Rank: r, rank: rank}
 	if err := dist.InitProcessGroup(c.Rank, "ahbm", func(o *dist.GroupOptions) { o.WorldSize = tr.world }); err != nil {
