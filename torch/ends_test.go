@@ -18,8 +18,8 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// TestOperationsAfterAnError checks that after an error of a kernel every operation returns
-// the same error, without the stack of the kernel.
+// TestOperationsAfterAnError checks that, after a kernel has failed, every operation except
+// Free returns the error of the kernel, without a stack trace.
 func TestOperationsAfterAnError(t *testing.T) {
 	l := hostedtest.PEs(t, 2)
 	x := l.MustZeros(torch.F32, torch.On(0, 1), 16)
@@ -59,8 +59,8 @@ func TestOperationsAfterAnError(t *testing.T) {
 	}
 }
 
-// TestStoppedWorkerCannotContinue checks that a stopped worker runs its deferred calls but
-// cannot use the machine.
+// TestStoppedWorkerCannotContinue checks a worker that is stopped because another worker
+// has failed. Its deferred calls run, but operations in them return an error.
 func TestStoppedWorkerCannotContinue(t *testing.T) {
 	var got [3]error
 	_, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
@@ -149,7 +149,7 @@ func TestEndlessWorkerDuringLaunch(t *testing.T) {
 }
 
 // TestSpawnEndsWithItsContext checks that a cancelled run ends at once with the cause of
-// the cancellation, and that its workers are unwound.
+// the cancellation, and that the deferred calls of its workers run.
 func TestSpawnEndsWithItsContext(t *testing.T) {
 	for _, c := range []struct {
 		name string

@@ -130,7 +130,7 @@ func everything(t *tl.PE, x, y tl.Ptr, n int) {
 	t.Store(y, t.Load(y, sq, tl.F16).Softmax().To(tl.F16).Add(t.Load(s, sq, tl.F16)))
 }
 
-// runEverything runs the kernel everything on four PEs and returns the machine and the
+// runEverything runs the kernel `everything` on four PEs and returns the machine and the
 // result.
 func runEverything(t *testing.T, o torch.Options) (*hostedtest.Lab, *torch.Tensor) {
 	t.Helper()
@@ -203,7 +203,8 @@ func TestAnHBMOperandIsNeverReadFromTCM(t *testing.T) {
 }
 
 // TestZerosNeedNoCopy checks that tensors from Zeros read as zero even where the memory
-// held other values, and that making them takes no time, no copy and no bytes.
+// held other values, and that making them takes no simulated time, copies nothing and
+// stores no bytes.
 func TestZerosNeedNoCopy(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{})
 	const n = 10 << 10 // a multiple of the page size of the simulated memories

@@ -99,14 +99,16 @@ func (l *Launched) Wait() error {
 	return l.rank.actingRank().s.Await(l.op)
 }
 
-// Start returns the simulated time at which all PEs began together.
+// Start waits for the end of the kernel and returns the simulated time at which all PEs
+// began together. It returns 0 if the kernel failed.
 func (l *Launched) Start() Time { return l.time(func() Time { return l.run.Start }) }
 
-// Crit returns the time from Start to the end of the last PE. It is the maximum of Exec.
+// Crit waits for the end of the kernel and returns the time from Start to the end of the
+// last PE. This is the maximum of Exec. It returns 0 if the kernel failed.
 func (l *Launched) Crit() Time { return l.time(func() Time { return l.run.Critical() }) }
 
-// Spread returns the time from the moment when the first PE was ready to start to the
-// moment when the last PE was ready.
+// Spread waits for the end of the kernel and returns how much later the last PE was ready
+// to start than the first PE. It returns 0 if the kernel failed.
 func (l *Launched) Spread() Time { return l.time(func() Time { return l.run.Spread() }) }
 
 // time waits for the end of the kernel and returns get(), or 0 if the kernel failed.
@@ -118,7 +120,7 @@ func (l *Launched) time(get func() Time) Time {
 }
 
 // Exec returns for each rank of the launch the time from Start to the end of the kernel on
-// this rank.
+// this rank. If the kernel failed, all times are 0.
 func (l *Launched) Exec() []Time {
 	if l.Wait() != nil {
 		return make([]Time, l.ranks)
@@ -192,15 +194,16 @@ func (r *Rank) Launch(name string, kernel any, args ...any) (*Launched, error) {
 	return l, nil
 }
 
-// newLaunch returns a launch of the program p on the given PEs, without enqueueing it. op
-// is the name of the calling function, for errors.
+// newLaunch makes the given PEs the targets of the program p, reserves memory for
+// simulating them and returns a launch of p. It does not enqueue the launch. op is the name
+// of the calling function, for errors.
 func (r *Rank) newLaunch(op string, p *machine.Program, pes []int) (*Launched, error) {
 	p.Targets = r.peIDs(op, p.Name+" runs on ", pes, "")
 	return &Launched{Name: p.Name, rank: r, ranks: len(pes)}, r.usePEs(op, p.Targets)
 }
 
-// enqueue appends the launch of the program p to the stream of its rank. The list tensors
-// has all tensors that p may read or write.
+// enqueue appends the launch of the program p to the stream of its rank. `tensors` lists
+// all tensors that p may read or write.
 func (l *Launched) enqueue(p *machine.Program, tensors []*Tensor) {
 	l.op = l.rank.newProgram(p, tensors, func(run *machine.Run) { l.run = run })
 	l.rank.s.Enqueue(l.op)
@@ -261,7 +264,7 @@ func (x *Tensor) sameGaps() bool {
 }
 
 // pointer returns the pointer to the tensor that a kernel gets on one PE. s is the shard
-// that the PE holds. If s is nil, the pointer is whole.
+// that the PE holds. If s is nil, pointer returns *whole.
 func (x *Tensor) pointer(s *shard, whole *tl.Ptr) tl.Ptr {
 	if s == nil {
 		return *whole

@@ -10,8 +10,9 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// TestLocalBelongsToItsRank checks that Local has one value for each rank and each type,
-// that the value of a worker ends with the worker, and that the program has another value.
+// TestLocalBelongsToItsRank checks that Local has one value for each rank and each type.
+// The value of a worker is gone when the worker has ended, and the code outside Spawn has a
+// value of its own.
 func TestLocalBelongsToItsRank(t *testing.T) {
 	type other int
 	l := hostedtest.New(t, hostedtest.Options(t, 3))

@@ -10,8 +10,7 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// bothFidelities runs the function test with fidelity train and with fidelity flit, as
-// subtests.
+// bothFidelities calls `test` in two subtests: with fidelity train and with fidelity flit.
 func bothFidelities(t *testing.T, test func(t *testing.T, o torch.Options)) {
 	t.Run("train", func(t *testing.T) { test(t, torch.Options{}) })
 	t.Run("flit", func(t *testing.T) { test(t, torch.Options{Flit: true}) })

@@ -23,8 +23,8 @@ func (c *Context) Place(number int) (sip, cube, pe int) {
 }
 
 // peID converts the number of a PE to a PEID and panics if there is no such PE. The error
-// of the panic begins with op, the name of the calling function, and has the parameter text
-// in front of the PE.
+// of the panic begins with op, the name of the calling function, and has `text` in front of
+// the PE.
 func (c *Context) peID(op, text string, number int) machine.PEID {
 	if number < 0 || number >= c.NumPEs() {
 		panic(misuse(op, "%sPE %d of a system that has 0 to %d", text, number, c.NumPEs()-1))
@@ -34,7 +34,8 @@ func (c *Context) peID(op, text string, number int) machine.PEID {
 
 // peIDs converts the numbers of PEs to PEIDs. It panics if a PE does not exist or occurs
 // twice. The error of the panic begins with op, the name of the calling function. It has
-// the text `before` in front of the PE and the text `after` behind the PE.
+// the text `before` in front of the PE. If the PE occurs twice, it also has the text
+// `after` behind the PE.
 func (c *Context) peIDs(op, before string, numbers []int, after string) []machine.PEID {
 	ids := make([]machine.PEID, len(numbers))
 	seen := map[int]bool{}

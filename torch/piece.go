@@ -109,9 +109,9 @@ func (c *Context) shard(s *shard) Shard {
 	}
 }
 
-// forEachPiece calls the function found for each shard that holds a part of a box. The box
-// starts at (row, col) and has `rows` rows and `cols` columns. The Piece is the part that
-// the shard holds. op is the name of the calling function, for errors.
+// forEachPiece calls `found` for each shard that holds a part of a box. The box starts at
+// (row, col) and has `rows` rows and `cols` columns. The Piece that `found` gets is the
+// part of the box that the shard holds. op is the name of the calling function, for errors.
 func (x *Tensor) forEachPiece(op string, row, col, rows, cols int, found func(*shard, Piece)) {
 	x.checkUsable(op)
 	height, width := x.matrix()
@@ -150,8 +150,8 @@ func (x *Tensor) matrix() (rows, cols int) {
 
 // asMatrix returns the position and size of the shard in its tensor, which has the given
 // shape and is treated as a matrix. ok reports whether the shard is a box of the matrix
-// whose rows are at a constant distance in memory. asMatrix does not allocate, because
-// plans of layers ask for many pieces.
+// whose rows are at a constant distance in memory. asMatrix does not allocate memory,
+// because it is called for a very large number of pieces.
 func (s *shard) asMatrix(shape Shape) (row, col, rows, cols int, ok bool) {
 	start, extent := s.box.start, s.box.extent
 	last := len(extent) - 1

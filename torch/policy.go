@@ -91,9 +91,9 @@ type holding struct {
 	box           box
 }
 
-// layout returns the holdings of a tensor with the given shape, ordered by SIP, cube and
-// PE. The system has `sips` SIPs; each SIP has `cubes` cubes, and each cube has `pes` PEs.
-// layout panics with an *Error if the policy does not fit the system.
+// layout returns what each PE holds of a tensor with the given shape, ordered by SIP, cube
+// and PE. The system has `sips` SIPs; each SIP has `cubes` cubes, and each cube has `pes`
+// PEs. layout panics with an *Error if the policy does not fit the system.
 func (p DPPolicy) layout(shape Shape, sips, cubes, pes int) []holding {
 	levels := p.members(sips, cubes, pes)
 	held := make([]holding, 0, countPEs(levels))
@@ -147,8 +147,8 @@ func axes(shape Shape) Shape {
 // axis k.
 type box struct{ start, extent []int }
 
-// cut divides the box along an axis into k parts of equal size, rounded up, and returns
-// part i.
+// cut divides the box along an axis into k parts and returns part i. All parts have the
+// same size, rounded up, except that the last parts may be smaller or empty.
 func (b box) cut(axis, i, k int) box {
 	n := b.extent[axis]
 	per := (n + k - 1) / k

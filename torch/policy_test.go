@@ -24,8 +24,8 @@ func (b box) String() string {
 	return strings.Join(axes, ",")
 }
 
-// TestEveryPairOfSplits checks the holdings for every pair of a cube split and a PE split.
-// A holding is written "part.addend.copy box".
+// TestEveryPairOfSplits checks what each PE holds, for every pair of a cube split and a PE
+// split. What a PE holds is written as "part.addend.copy box".
 func TestEveryPairOfSplits(t *testing.T) {
 	for _, c := range []struct {
 		cube, pe Split

@@ -98,7 +98,7 @@ func (c *Context) addToProfiles(op *stream.Operation) {
 }
 
 // add appends the phase of op, an ended operation of the rank. It adds nothing if op ended
-// before the end of the last phase.
+// before the end of the last phase, or if op was not measured on a PE of the rank.
 func (p *Profile) add(op *stream.Operation) {
 	r := p.rank
 	start, end := max(op.Run.Start, p.last), op.Run.Start+op.Run.Critical() // an asynchronous operation may overlap earlier ones

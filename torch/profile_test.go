@@ -95,7 +95,8 @@ func TestProfileWithoutSpawn(t *testing.T) {
 }
 
 // TestProfileOfRanks checks the phases of two ranks that run launches, collectives and
-// messages at the same time. The barrier does not wait for the messages.
+// messages at the same time. The barrier does not wait for the messages, so its phase comes
+// before theirs.
 func TestProfileOfRanks(t *testing.T) {
 	const n = 4000
 	want := [][]string{

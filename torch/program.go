@@ -81,7 +81,7 @@ func (c *Context) scratch(op, name string, dtype DType, pes []machine.PEID, elem
 }
 
 // runProgram enqueues a copy of the program p. Like the kernel of Launch, the program runs
-// when everything that this rank has requested before has ended. The list tensors has all
+// when everything that this rank has requested before has ended. `tensors` lists all
 // tensors that p may read or write. p.Starting is ignored.
 func (r *Rank) runProgram(p *machine.Program, tensors []*Tensor) (*Launched, error) {
 	for _, x := range tensors {
@@ -102,9 +102,9 @@ func (r *Rank) runProgram(p *machine.Program, tensors []*Tensor) (*Launched, err
 	return l, nil
 }
 
-// newProgram returns an operation that runs the program p. The list tensors has all tensors
-// that p may write. When the program has ended, the operation calls the parameter ended,
-// unless that is nil.
+// newProgram returns an operation that runs the program p. `tensors` lists all tensors that
+// p may write. When the program has ended, the operation calls `ended`, unless `ended` is
+// nil.
 func (r *Rank) newProgram(p *machine.Program, tensors []*Tensor, ended func(*machine.Run)) *stream.Operation {
 	op := r.s.NewOperation("launch "+p.Name, regions(tensors)...)
 	r.setProgram(op, p, nil, nil, ended)
@@ -115,9 +115,9 @@ func (r *Rank) newProgram(p *machine.Program, tensors []*Tensor, ended func(*mac
 }
 
 // setProgram makes the operation op run the program p. members[i] is the rank, counted in
-// the world, to which target PE i of p belongs; nil means that each target is a rank. The
-// function prepare is called when the program starts, and the function ended when the
-// program has ended; both may be nil.
+// the world, to which target PE i of p belongs; nil means that each target is a rank.
+// `prepare` is called when the program starts, and `ended` is called when the program has
+// ended; both may be nil.
 func (c *Context) setProgram(op *stream.Operation, p *machine.Program, members []int, prepare func() error, ended func(*machine.Run)) {
 	p.Starting = func(*machine.Run) (after []int32, err error) {
 		after = c.s.Starting(op)

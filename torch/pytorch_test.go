@@ -198,8 +198,7 @@ func TestWorldsLikePyTorch(t *testing.T) {
 }
 
 // checkLikePyTorch runs the program of pytorch.py on one rank and checks that the results
-// equal want. The parameter self is that rank, rank is its number, and n is the number of
-// ranks.
+// equal want. `self` is this rank, `rank` is its number, and n is the number of ranks.
 func checkLikePyTorch(t *testing.T, rank, n int, self *torch.Rank, want recordedRank) {
 	same := func(what string, got, want any) {
 		if !cmp.Equal(got, want) {

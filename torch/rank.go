@@ -55,8 +55,8 @@ func (r *Rank) Device() int { return r.device }
 // Synchronize waits until everything that this rank has requested has ended.
 func (r *Rank) Synchronize() error { return r.s.Synchronize() }
 
-// actingRank returns the rank that uses the tensors and launches of r: r itself or, after
-// the Spawn of r has returned, the program.
+// actingRank returns the rank that may use the tensors and launches of r: r itself or,
+// after the Spawn that started r has returned, the main rank.
 func (r *Rank) actingRank() *Rank {
 	if r.s.Over {
 		return r.main

@@ -21,13 +21,13 @@ import (
 // an asynchronous collective writes the tensor and has not been waited for.
 func (x *Tensor) Numpy() (*Array, error) { return x.read(x.Rank(), "Numpy") }
 
-// read copies the first copy of the tensor to the host for rank r. op is the name of the
-// calling function, for errors.
+// read copies the tensor to the host for rank r, in the same way as Numpy. op is the name
+// of the calling function, for errors.
 func (x *Tensor) read(r *Rank, op string) (*Array, error) { return x.copyOf(r, op, 0) }
 
-// Data copies shard i of Shards to the host, as its PE holds it: a part, a copy or an
-// addend of the tensor, with the shape of the shard's box. It waits, takes time and fails
-// in the same cases as Numpy.
+// Data copies shard i of the list that Shards returns to the host. The result is what the
+// PE of the shard holds: a part, a copy or an addend of the tensor, with the shape of the
+// shard's box. It waits, takes time and fails in the same cases as Numpy.
 func (x *Tensor) Data(i int) (*Array, error) {
 	x.checkUsable("Data")
 	refuse(i < 0 || i >= len(x.shards), "Data", "no shard %d: %s has 0 to %d", i, x.name, len(x.shards)-1)
@@ -81,8 +81,9 @@ func (x *Tensor) copyOf(r *Rank, op string, k int) (*Array, error) {
 }
 
 // fetch copies the shards of list to the host for rank r and returns the bytes of each
-// shard. In a run without values, the copies only take time, and the bytes are nil. op is
-// the name of the calling function, for errors.
+// shard. It waits for the operations that write the tensor. In a run without values, it
+// returns an error unless op is "CopyFrom"; then the copies only take time, and the bytes
+// are nil. op is the name of the calling function, for errors.
 func (x *Tensor) fetch(r *Rank, op string, list []shard) ([][]byte, error) {
 	x.checkUsable(op)
 	if err := r.s.Begin(op); err != nil {
@@ -200,8 +201,8 @@ func (x *Tensor) String() string {
 }
 
 // numpy calls Numpy for String. Package fmt prints panics of String instead of passing them
-// on, so numpy returns misuse as an error. A worker that is stopped during the call
-// continues until its next operation.
+// on. So where Numpy panics because of a wrong call, numpy returns an error. A worker that
+// is stopped during the call continues until its next operation.
 func (x *Tensor) numpy() (a *Array, err error) {
 	s := x.Rank().s
 	defer func() {

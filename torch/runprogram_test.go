@@ -31,8 +31,8 @@ func partPointer(l *hostedtest.Lab, x *torch.Tensor, sip int) tl.Ptr {
 	return p
 }
 
-// runToEnd runs the program p and waits until it has ended. The list tensors has the
-// tensors that p uses.
+// runToEnd runs the program p and waits until it has ended. `tensors` lists the tensors
+// that p uses.
 func runToEnd(l *hostedtest.Lab, p *machine.Program, tensors ...*torch.Tensor) *torch.Launched {
 	l.T.Helper()
 	r, err := l.RunProgram(p, tensors...)
@@ -59,9 +59,9 @@ func operands(ids []oplog.ID) (list []oplog.Operand) {
 	return list
 }
 
-// relay returns a program of two workers. A task of the first worker writes y = x + 1; then
-// a task of the second worker writes z = 2 y. If edge is true, the op log records that the
-// second task depends on the first.
+// relay returns a program in which two PEs each run a machine.Worker. A task of the first
+// worker writes y = x + 1; then a task of the second worker writes z = 2 y. If edge is
+// true, the op log records that the second task depends on the first.
 func relay(l *hostedtest.Lab, x, y, z *torch.Tensor, edge bool) *machine.Program {
 	px, py, pz := partPointer(l, x, 0), partPointer(l, y, 0), partPointer(l, z, 0)
 	var workers [2]*machine.Worker
@@ -86,8 +86,9 @@ func relay(l *hostedtest.Lab, x, y, z *torch.Tensor, edge bool) *machine.Program
 	}}
 }
 
-// TestRunProgram checks that a program of workers is ordered in the stream as a launch is:
-// it sees the results of earlier operations, and later operations see its results.
+// TestRunProgram checks that a program whose PEs run tasks is ordered in the stream as a
+// launch is: it sees the results of earlier operations, and later operations see its
+// results.
 func TestRunProgram(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{})
 	x, y, z := l.Ints(hostedtest.Fill(0, 64), torch.I32, torch.On(0)), l.MustZeros(torch.I32, torch.On(1), 64), l.MustZeros(torch.I32, torch.On(2), 64)
@@ -190,8 +191,8 @@ func TestTasksAfterALongLog(t *testing.T) {
 	}
 }
 
-// TestRunProgramMisuse checks that a program that cannot be enqueued panics, and that Wait
-// returns the error of a program that fails.
+// TestRunProgramMisuse checks that RunProgram panics for a program that cannot be enqueued,
+// and that Wait returns the error of a program that fails.
 func TestRunProgramMisuse(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{})
 	serve := func(*machine.Worker) {}

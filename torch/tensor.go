@@ -93,9 +93,9 @@ func countPEs(levels []level) int {
 	return n
 }
 
-// cuts returns a text that describes where levels cut a tensor with the given shape. The
-// text determines which PE holds which elements. Tensors with equal cuts have corresponding
-// shards.
+// cuts returns a text that describes where the given levels cut a tensor with the given
+// shape. The text determines which PE holds which elements. Tensors with equal cuts have
+// corresponding shards.
 func cuts(levels []level, shape Shape) string {
 	text, columns := "", false
 	for _, l := range levels {
@@ -282,8 +282,9 @@ func (x *Tensor) mapShards() error {
 	return nil
 }
 
-// Free frees the tensor's memory when the last operation that uses the tensor has ended. A
-// view has no memory that Free could release; for a view, it returns an error.
+// Free frees the tensor's memory when the last operation that uses the tensor has ended.
+// Free returns an error for a view, which has no memory of its own, and for a tensor that
+// was freed before.
 func (x *Tensor) Free() error {
 	switch {
 	case x.viewOf != nil:

@@ -186,9 +186,9 @@ func TestPartialTensors(t *testing.T) {
 	}
 }
 
-// TestFullOfPartialTensorBeforeReduce checks that Full writes v to the first addend and
-// zero to the others. Before Full has run, the test calls an all-reduce, which turns the
-// addends into copies.
+// TestFullOfPartialTensorBeforeReduce checks that Full writes its value to the first addend
+// and zero to the others. Before Full has run, the test calls an all-reduce, which turns
+// the addends into copies.
 func TestFullOfPartialTensorBeforeReduce(t *testing.T) {
 	l := hostedtest.PEs(t, 4)
 	x, err := l.Full(3, torch.F32, torch.Shape{4}, torch.DPPolicy{PE: torch.Partial, NumCubes: 1, NumPEs: 4})

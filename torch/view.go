@@ -133,9 +133,9 @@ func indexText(dim int, text string) string {
 	return "[" + strings.Repeat(":, ", dim) + text + "]"
 }
 
-// view returns a view of x with the given shape. The function change turns a shard of x
-// into the shard of the view. The name of the view is the name of x followed by the text
-// `index`.
+// view returns a view of x with the given shape. `change` turns a shard of x into the
+// corresponding shard of the view. The name of the view is the name of x followed by the
+// text `index`.
 func (x *Tensor) view(index string, shape Shape, change func(*shard)) *Tensor {
 	y := &Tensor{storage: x.storage, rank: x.rank, label: x.title() + index, shape: shape, dtype: x.dtype, levels: x.levels, viewOf: x}
 	if x.viewOf != nil {
@@ -240,7 +240,7 @@ func (s *shard) end(d DType) memory.VA {
 }
 
 // narrow reduces the shard to the indices start to start+length-1 of the tensor along an
-// axis. In the new box, index 0 is the former index start. d is the dtype.
+// axis. Index `start` of the old tensor is index 0 of the new one. d is the dtype.
 func (s *shard) narrow(d DType, axis, start, length int) {
 	s.stride = s.strides()
 	s.box = box{slices.Clone(s.box.start), slices.Clone(s.box.extent)}
@@ -272,8 +272,8 @@ func (s *shard) dropAxis(axis int) {
 //
 // The axes are divided into the smallest groups that have the same number of elements in
 // both shapes. A group that is one axis in both shapes is kept. In any other group, the
-// elements of the shard must be consecutive and evenly spaced in memory, and must be a box
-// of the new axes.
+// elements of the shard must be consecutive in row-major order, evenly spaced in memory,
+// and a box of the new axes.
 func (s *shard) reshape(from, to Shape) bool {
 	from, to = axes(from), axes(to)
 	b, stride := box{make([]int, len(to)), make([]int, len(to))}, make([]int, len(to))
@@ -341,9 +341,9 @@ func commonStride(extent, stride []int) (step int, even bool) {
 	return step, true
 }
 
-// boxOfRange finds the box that consists of the n consecutive elements from index first in
-// a row-major array with the given shape. It writes the box to start and extent, and
-// reports whether there is such a box.
+// boxOfRange finds the box that consists of the n consecutive elements from index `first`
+// on in a row-major array with the given shape. It writes the box to `start` and `extent`,
+// and reports whether there is such a box.
 func boxOfRange(first, n int, shape, start, extent []int) bool {
 	inner := elems(shape)
 	for axis := range shape {

@@ -21,8 +21,8 @@ type viewModel struct {
 	shape   []int
 }
 
-// selectRange returns the indices of the elements start to start+length-1 along axis dim,
-// as NumPy would select them.
+// selectRange selects the elements start to start+length-1 along axis dim, as NumPy would
+// do. It returns their indices in the original tensor.
 func (v viewModel) selectRange(dim, start, length int) (indices []int) {
 	inner := elems(v.shape[dim+1:])
 	for i, e := range v.indices {

@@ -10,8 +10,8 @@ import (
 
 // Backward returns the gradient of x, given the input x of Forward and the gradient dy of
 // Forward's result. It adds the gradients of the weight and the bias to WeightGrad and
-// BiasGrad. The returned tensor is new and has the shape of x and the placement
-// Activations(weight).
+// BiasGrad. The returned tensor is new. It has the shape of x and the placement that
+// Activations returns for the placement of the weight.
 //
 // The gradient of x is dy·weightᵀ, summed over the ranks of the tensor parallel group. With
 // SequenceParallel it is the rank's rows of this sum. With GatherOutput dy has the columns
@@ -42,8 +42,8 @@ func (l *ColumnParallelLinear) Backward(x, dy *torch.Tensor) (dx *torch.Tensor, 
 
 // Backward returns the gradient of x, given the input x of Forward and the gradient dy of
 // Forward's result. It adds the gradients of the weight and the bias to WeightGrad and
-// BiasGrad. The returned tensor is new and has the shape of x and the placement
-// Activations(weight).
+// BiasGrad. The returned tensor is new. It has the shape of x and the placement that
+// Activations returns for the placement of the weight.
 //
 // The gradient of x is dy·weightᵀ: the rank's columns with InputIsParallel, and otherwise
 // the columns of all ranks. With SequenceParallel dy has only the rank's rows, and the

@@ -29,8 +29,8 @@ type tile struct {
 }
 
 // tiles iterates over the tiles that cover the rows of the band, from left to right. A
-// kernel must iterate exactly once per band. The load of the next tile is issued before the
-// arithmetic on the current tile.
+// kernel must call tiles exactly once per band and run the loop to its end. The load of the
+// next tile is issued before the arithmetic on the current tile.
 func (b *band) tiles() iter.Seq[tile] {
 	return func(yield func(tile) bool) {
 		if b.bandIndex == 0 {
@@ -73,8 +73,9 @@ var (
 
 // reduceRows applies f to every tile of the band. For a tile x, f returns one or more tiles
 // with the same number of rows as x. For each of the tiles of f, reduceRows combines the
-// elements of each row, from left to right within a tile and then tile by tile. It returns
-// one column of results, with an element per row, for each tile of f.
+// elements of each row with the reduction `by`, from left to right within a tile and then
+// tile by tile. It returns one column of results, with an element per row, for each tile of
+// f.
 func (b *band) reduceRows(by reduction, f func(x tl.Tile) []tl.Tile) (all []tl.Tile) {
 	for x := range b.tiles() {
 		for i, y := range f(x.Tile) {

@@ -104,7 +104,8 @@ func (c *CrossEntropy) forward() (err error) {
 	return err
 }
 
-// computeMaxima stores in `maxima`, for each share, the largest logit of each row.
+// computeMaxima stores in `maxima`, for each share, the largest logit of each row, and
+// reduces these maxima over the ranks.
 func (c *CrossEntropy) computeMaxima(maxima *partials) error {
 	err := c.rows.launch("max", launchOperands{others: []*torch.Tensor{maxima.Tensor}}, func(b *band) {
 		b.t.Store(b.ownPartials(maxima, 0), b.reduceRows(maxReduction, func(x tl.Tile) []tl.Tile { return []tl.Tile{x} })[0])
@@ -115,7 +116,8 @@ func (c *CrossEntropy) computeMaxima(maxima *partials) error {
 // computeSums stores in `sums`, for each share and row, the sum of exp(x - m) over the
 // logits x of the row, where m is the largest logit of the row. With label smoothing it
 // also stores the sum of x - m. The logit of the target is stored as a sum, too: only one
-// share has this logit, and all other shares add zero.
+// share has this logit, and all other shares add zero. computeSums then adds the sums of
+// all ranks.
 func (c *CrossEntropy) computeSums(maxima, sums *partials) error {
 	err := c.rows.launch("sum", launchOperands{others: []*torch.Tensor{maxima.Tensor, sums.Tensor}}, func(b *band) {
 		most := b.keep(b.reducePartials(maxima, 0, maxReduction))

@@ -14,8 +14,8 @@ import (
 )
 
 // smoothedReference computes the loss with label smoothing and its gradient. The variances
-// of their errors are those without smoothing, plus the roundings of the target probability
-// and of the mean.
+// of their errors are the variances without smoothing, plus the variances that the
+// roundings of the target probability and of the mean add.
 func smoothedReference(logits *dense.Matrix, targets []int, labelSmoothing float64) (loss, gradient *dense.Matrix) {
 	loss = crossEntropy(logits, targets, torch.F32)
 	gradient = dense.Softmax(logits, dense.NoMask, torch.F32)

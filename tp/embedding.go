@@ -29,9 +29,10 @@ type VocabParallelEmbedding struct {
 	first         int // first token of the rank
 }
 
-// NewVocabParallelEmbedding creates the calling rank's part of a table, with zeros. The
-// size of the vocabulary must be a multiple of the size of the group; pad it if needed. The
-// options DType, GradDType, SequenceParallel, Weight and Output are used.
+// NewVocabParallelEmbedding creates the calling rank's part of a table of embeddings. All
+// elements are zero. The size of the vocabulary must be a multiple of the size of the
+// group; pad it if needed. The options DType, GradDType, SequenceParallel, Weight and
+// Output are used.
 func NewVocabParallelEmbedding(r *torch.Rank, name string, vocab, hidden int, o Options) (*VocabParallelEmbedding, error) {
 	who := "VocabParallelEmbedding " + name
 	g := groupFor(who, r, Tensor)
@@ -208,8 +209,8 @@ type rowSum struct {
 	from []tl.Ptr
 }
 
-// accumulate adds each row of dy to the row of WeightGrad that belongs to the same position
-// of ids. Each PE updates the shards that it holds.
+// accumulate adds row i of dy to the row of WeightGrad for the token ids[i], for each i
+// whose token the rank has. Each PE updates the shards that it holds.
 func (e *VocabParallelEmbedding) accumulate(dy stack, ids []int) error {
 	positions := map[int][]int{} // by row of the rank's table
 	for i, id := range ids {

@@ -36,7 +36,7 @@ func newSystem(t testing.TB, sips int, sets ...string) *torch.Rank {
 	return r
 }
 
-// newContext creates a context with the given number of SIPs, and returns its first rank.
+// newContext creates a context with the given number of SIPs, and returns its main rank.
 // Each of `sets` changes one value of the topology. The context detects races.
 func newContext(t rapid.TB, sips int, sets []string) *torch.Rank {
 	t.Helper()

@@ -158,9 +158,10 @@ func (l *Linear) newTensor(shape torch.Shape, on torch.DPPolicy) (*torch.Tensor,
 }
 
 // gatherRows returns the input rows of all ranks. Without SequenceParallel that is x
-// itself. With SequenceParallel it is one tensor with the placement of x for each rank. If
-// the cubes compute different tokens, gatherRows then copies the rows to the cubes that
-// compute them, because all PEs of a cube read these rows.
+// itself. With SequenceParallel it is a list with one tensor for each rank, each with the
+// placement of x. If the cubes compute different tokens, gatherRows copies this list to one
+// tensor, in which each cube has the rows that it computes, because all PEs of a cube read
+// these rows.
 func (l *Linear) gatherRows(x *torch.Tensor) (stack, error) {
 	if !l.o.SequenceParallel || l.group.Size() == 1 {
 		return stack{x}, nil

@@ -90,7 +90,8 @@ func AllToAll(group *dist.Group, outputSplits, inputSplits []int) Mapping {
 	}
 }
 
-// Forward applies the mapping to the values x. Mapping says which tensor it returns.
+// Forward applies the mapping to the values x. The comment of each mapping says which
+// tensor Forward returns.
 func (m Mapping) Forward(r *torch.Rank, x *torch.Tensor) (*torch.Tensor, error) {
 	return m.run(r, m.Name, m.forward, x)
 }

@@ -14,7 +14,8 @@ import (
 // matrix holds the values of a tensor on the host, as rows.
 type matrix [][]int
 
-// numberedMatrix returns a matrix in which each element encodes its rank, row and column.
+// numberedMatrix returns a matrix in which each element encodes the given rank and the
+// element's row and column.
 func numberedMatrix(rank, rows, cols int) matrix {
 	m := make(matrix, rows)
 	for i := range m {
@@ -66,7 +67,7 @@ func ownRowsOfSum(all []matrix, me int) matrix {
 }
 
 // ownRowsOfEach computes the expected result of an all-to-all of rows: the rows that each
-// rank sends to rank me.
+// rank sends to rank `me`.
 func ownRowsOfEach(all []matrix, me int) (m matrix) {
 	for _, from := range all {
 		m = append(m, ownRows(slices.Repeat([]matrix{from}, len(all)), me)...)

@@ -24,8 +24,9 @@ func normal(n int, seed uint64, mean float64) []float32 {
 }
 
 // TestNorms compares norms of ragged matrices with the dense reference, in all placements
-// and on each of two ranks. The mean is large compared with the variance. So a variance
-// computed from the mean of squares would be wrong.
+// and on each of two ranks. The mean is large compared with the variance. So the variance
+// would be wrong if it were computed as the mean of the squares minus the square of the
+// mean.
 func TestNorms(t *testing.T) {
 	const eps = 1e-3
 	for _, dtype := range []torch.DType{torch.F16, torch.F32} {

@@ -57,7 +57,8 @@ func (o *Options) weight() torch.DPPolicy { return *cmp.Or(o.Weight, &Spread) }
 // computes.
 func (o *Options) grid() torch.DPPolicy { return Activations(o.weight()) }
 
-// output returns the placement of the result: the option Output, or grid if there is none.
+// output returns the placement of the result: the option Output or, without this option,
+// the result of grid.
 func (o *Options) output() torch.DPPolicy { return *cmp.Or(o.Output, new(o.grid())) }
 
 // check returns an error if the options have a placement or a dtype that no layer supports.

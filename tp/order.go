@@ -42,9 +42,9 @@ func (s sizes) orderDims(order string) ([]string, error) {
 }
 
 // groupsAlong divides the ranks of a world into groups along the dimensions dims, such as
-// "tp-pp". The ranks of a group differ only in their coordinates along dims. Rank numbers
-// count through the first dimension of the order fastest. Groups are sorted by their first
-// ranks.
+// "tp-pp". The ranks of a group differ only in their coordinates along dims. The coordinate
+// along the first dimension of `order` changes fastest with the rank number. Groups are
+// sorted by their first ranks.
 func groupsAlong(s sizes, order []string, dims string) [][]int {
 	world, count := 1, 1
 	along := strings.Split(dims, "-")

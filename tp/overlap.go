@@ -26,9 +26,9 @@ type overlap struct {
 	widestCols  int
 }
 
-// pieceColumns returns, for each piece of a result with out columns, which columns the
-// piece consists of. A piece has a part of the columns of each PE. A PE that has fewer
-// columns than the others is padded with -1.
+// pieceColumns returns, for each piece of a result with `out` columns, which columns the
+// piece consists of. A piece has the same number of columns of each PE. If a PE has fewer
+// columns than other PEs, the list has -1 in place of its missing columns.
 func pieceColumns(r *torch.Rank, o Options, out int) (list [][]int) {
 	row := firstRowBoxes(r, o.weight(), out)
 	for _, part := range splitColumns(row, o.Overlap) {

@@ -170,9 +170,9 @@ func (p *product) plan(self *torch.Rank, b box, tcm int) *plan {
 }
 
 // rotate changes the order of the block's terms, so that the PEs of a device begin with
-// different terms and read different memory at the same time. The first terms of
-// neighbouring cubes differ by 1/cubes of all terms, and the first terms of neighbouring
-// PEs of a cube by 1/pes.
+// different terms and read different memory at the same time. The device has `cubes` cubes
+// of `pes` PEs. The first terms of neighbouring cubes are 1/cubes of all terms apart, and
+// the first terms of neighbouring PEs of a cube are 1/pes of all terms apart.
 func (b *block) rotate(cube, cubes, pe, pes int) {
 	n := len(b.terms)
 	first := (cube*n/cubes + pe*n/pes) % n

@@ -22,8 +22,8 @@ type paths struct {
 	transposedX, transposedW, ones, adds                  int
 }
 
-// record counts the paths that product p took. It sets p.localX, which has been freed, to
-// nil.
+// record counts the code paths that product p took. It sets p.localX, which has been freed,
+// to nil.
 func (n *paths) record(r *torch.Rank, p *product, work []box) {
 	switch {
 	case p.keepX:

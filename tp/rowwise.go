@@ -35,8 +35,8 @@ type share struct {
 	rowFirst, rowShares int // index of the first share with the same rows and copy, and the number of these shares
 }
 
-// newRowwise determines the shares of matrix x and returns a rowwise for x. The names of
-// its launches begin with the given name.
+// newRowwise determines the shares of matrix x, which are the boxes that the PEs hold, and
+// returns a rowwise for x. The names of its launches begin with the given name.
 func newRowwise(self *torch.Rank, name string, x *torch.Tensor) *rowwise {
 	r := &rowwise{rank: self, name: name, x: x, tileBytes: tcmBytes(self) / bandTilesInTCM}
 	shards := slices.DeleteFunc(x.Shards(), func(s torch.Shard) bool { return elems(s.Extent) == 0 })
@@ -78,7 +78,8 @@ type partials struct {
 	maxRows       int      // number of results of a kind
 }
 
-// newPartials creates a matrix of partial results with the given number of kinds.
+// newPartials creates a matrix for partial results. It has space for the given number of
+// kinds of results for each row of each share.
 func (r *rowwise) newPartials(kinds int) (*partials, error) {
 	shape := torch.Shape{len(r.shares), kinds * r.maxRows}
 	x, err := r.rank.Empty(torch.F32, shape, torch.On(r.pes...))

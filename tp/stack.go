@@ -30,13 +30,13 @@ func nonNil(list ...*torch.Tensor) stack {
 	return slices.DeleteFunc(list, func(x *torch.Tensor) bool { return x == nil })
 }
 
-// shape returns the shape of the matrix that the stack forms.
+// shape returns the shape of the matrix that blocks returns.
 func (s stack) shape() torch.Shape {
 	rows, cols := s.blocks().extents()
 	return torch.Shape{rows, cols}
 }
 
-// blocks returns the matrix that the stack forms.
+// blocks returns a matrix in which the tensors of the stack are one below another.
 func (s stack) blocks() blockMatrix { return tokens.join(s) }
 
 // freeExcept frees all tensors of the stack except x.
@@ -98,9 +98,9 @@ func (m blockMatrix) copies(row, col, rows, cols int) []torch.Piece {
 	return m.collectPieces(row, col, rows, cols, (*torch.Tensor).Copies)
 }
 
-// collectPieces calls find for each submatrix that overlaps the given box, with the
-// overlapping part of the submatrix's tensor. It returns all pieces that find returned, in
-// coordinates of the matrix.
+// collectPieces calls `find` for each submatrix that overlaps the given box, with the
+// overlapping part of the submatrix's tensor. It returns all pieces that `find` returned,
+// in coordinates of the matrix.
 func (m blockMatrix) collectPieces(row, col, rows, cols int, find func(x *torch.Tensor, row, col, rows, cols int) []torch.Piece) (list []torch.Piece) {
 	for _, s := range m {
 		top, left := max(row, s.row), max(col, s.col)

@@ -19,8 +19,9 @@ type walk struct {
 	columns     [][]tl.Ptr // addresses in the columns, by band
 }
 
-// newWalk plans the walk over share h, whose first element is at x. A tile has at most
-// `most` bytes in f32. Tiles end where a piece of an operand in use ends.
+// newWalk plans the iteration over the tiles of share h, whose first element is at x. A
+// tile has at most `most` bytes in f32. No tile crosses the border between two pieces of an
+// operand in `use`.
 func newWalk(h *share, x tl.Ptr, use launchOperands, most int) *walk {
 	w := &walk{share: h, x: x}
 	c := cuts{rows: []int{0, h.rows}, cols: []int{0, h.cols}}

@@ -40,8 +40,8 @@ type anyReceive struct {
 	call *call
 }
 
-// receiveAny enqueues a receive from any source, which op describes. The parameter to is
-// the receiver's rank in the group g, and r holds the arguments.
+// receiveAny enqueues a receive from any source, which op describes. `to` is the receiver's
+// rank in the group g, and r has the arguments of the receive.
 func (d *state) receiveAny(g *groupState, to int, op P2POp, r *request) (*Work, error) {
 	refuse(len(g.ranks) == 1, "Recv", "%s has no other rank to receive from", g)
 	k := d.w.newMessage(g, []int{AnySource, g.ranks[to]}, "any rank", op.Tag)
@@ -72,9 +72,9 @@ func (c *world) newMessage(g *groupState, ranks []int, sender string, tag int) *
 }
 
 // firstAnyReceive returns the number of the oldest receive from any source that waits for a
-// message in mailbox m, or 0 if there is none. While such a receive waits, the method match
-// decides which send belongs to which receive. Only a receive that was enqueued even
-// earlier is matched at once.
+// message in mailbox m, or 0 if there is none. While such a receive waits, sends are paired
+// with it and with all later receives by the method match. Receives that were enqueued
+// before it are paired at once.
 func (c *world) firstAnyReceive(m mailbox) int {
 	for _, a := range c.anyReceives {
 		if a.mailbox == m {
@@ -142,9 +142,9 @@ func (c *world) waitingReceives(m mailbox) (list []*call) {
 	return list
 }
 
-// earliestSender returns the rank in the group of the sender whose message the given
-// receive accepts, or -1 if there is no such message. A receive from one source accepts
-// only messages of that source. A receive from any source accepts the earliest message in
+// earliestSender returns the sender whose message the given receive accepts, as a rank of
+// the group, or -1 if there is no such message. A receive from one source accepts only
+// messages of that source. A receive from any source accepts the earliest message in
 // mailbox m. If several were sent at the same time, it accepts the message of the lowest
 // rank.
 func (c *world) earliestSender(m mailbox, receive *call) int {

@@ -274,8 +274,8 @@ func TestAsyncDoesNotBlockLaterOperations(t *testing.T) {
 	}
 }
 
-// TestPollingAWork checks that a loop ends if it repeats IsCompleted until the result is
-// true.
+// TestPollingAWork checks that a loop that calls IsCompleted until the result is true comes
+// to an end.
 func TestPollingAWork(t *testing.T) {
 	_, err := hostedtest.Spawn(t, 2, func(r *torch.Rank) error {
 		w := torch.Must(dist.AllReduceAsync(r, hostedtest.Full(r, 1, 3), dist.SUM))

@@ -108,11 +108,11 @@ func (d *state) call(g *Group, r *request) (*Work, error) {
 	return d.arrive(k, g.rank, r, number)
 }
 
-// arrive records that a rank makes the call k with the arguments r. rank is the rank in the
-// group or, for a message, the kind of the end. number is the number of the collective in
-// the group, or -1 for a message. When the last rank arrives, the call can begin. In a
-// program without Spawn, one call of a collective stands for all ranks, so it can begin at
-// once; a message needs both its ends.
+// arrive records that a rank makes the call k with the arguments r. `rank` is its rank in
+// the group or, for a message, the kind of the end (Sends or Recvs). `number` is the number
+// of the collective in the group, or -1 for a message. When the last rank arrives, the call
+// can begin. In a program without Spawn, one call of a collective stands for all ranks, so
+// it can begin at once; a message needs both its ends.
 func (d *state) arrive(k *call, rank int, r *request, number int) (*Work, error) {
 	c, op := d.w, k.op
 	var uses []*stream.Region
@@ -192,7 +192,7 @@ func (c *world) prepare(k *call) (guilty []int, err error) {
 }
 
 // bindProgram makes the operation op run the launch that p describes. At the end of the
-// launch, the function ended is called with the statistics.
+// launch, the operation calls `ended` with the statistics.
 func (c *world) bindProgram(op *stream.Operation, p *launchPlan, ended func(Stats)) {
 	op.Algorithm = p.algorithm.Name
 	hosted.Runs(c.Context, op, &p.program, p.members, func() error { return p.allocate(c, op) }, func(run *machine.Run) {

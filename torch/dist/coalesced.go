@@ -119,8 +119,9 @@ type coalescing struct {
 	pieces []*request
 }
 
-// add records the collective with the arguments r, which is called later together with the
-// other collectives of the group g.
+// add records a collective of the group g with the arguments r. The recorded collectives
+// are called together later. add panics if the collective cannot be coalesced with those
+// recorded before.
 func (b *coalescing) add(g *Group, r *request) {
 	if r.making != nil {
 		panic(misuse("Making", "%s overlaps with its own collective: do it before or after Coalescing", r.making.Name))
@@ -173,9 +174,9 @@ func (c *world) planCoalesced(k *call, members []member) (programs []*launchPlan
 	return programs, nil
 }
 
-// canPrecede reports whether the collective of next can run in the launch of p, after the
-// collective of p. Both must use the same algorithm, PEs and queues, and need neither
-// inboxes nor copies.
+// canPrecede reports whether the collective of the plan `next` can run in the launch of p,
+// after the collective of p. Both must use the same algorithm, PEs and queues, and need
+// neither inboxes nor copies.
 func (p *launchPlan) canPrecede(next *launchPlan) bool {
 	return p.algorithm == next.algorithm && p.inboxElems == 0 && next.inboxElems == 0 && p.overwritten == nil && next.overwritten == nil &&
 		p.program.Queues == next.program.Queues && slices.Equal(p.program.Targets, next.program.Targets) && slices.Equal(p.program.Links, next.program.Links)

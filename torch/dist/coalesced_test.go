@@ -112,7 +112,7 @@ func TestCoalescedOnOtherPEs(t *testing.T) {
 }
 
 // TestCoalescing checks the results of different collectives of a group that are coalesced.
-// Each collective has a root or a reduction of its own.
+// The collectives have different roots and reductions.
 func TestCoalescing(t *testing.T) {
 	l, err := hostedtest.Spawn(t, 5, func(r *torch.Rank) error {
 		rank := r.Rank()
@@ -288,8 +288,8 @@ func TestMakingIsNotCoalesced(t *testing.T) {
 	hostedtest.Blames(t, err, []int{0, 1, 2}, "torch: Making: a product overlaps with its own collective: do it before or after Coalescing")
 }
 
-// elapsed calls the function do, waits for the operations that this function has enqueued
-// on rank r, and returns the simulated time from the call to the end of the operations.
+// elapsed calls `do`, waits for the operations that `do` has enqueued on rank r, and
+// returns the simulated time from the call to the end of the operations.
 func elapsed(r *torch.Rank, do func() error) torch.Time {
 	torch.OK(r.Synchronize())
 	start := r.Now()

@@ -10,8 +10,9 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// inOrder makes the collective w synchronous: later operations in the rank's stream wait
-// for w. The host code of the rank does not wait. If err is not nil, inOrder returns it.
+// inOrder makes the collective or message w synchronous: its tensors may be read without a
+// call of Wait. If w is a collective, later operations in the rank's stream wait for w. The
+// host code of the rank does not wait. inOrder returns err.
 func inOrder(w *Work, err error) error {
 	if w != nil {
 		w.handle.Waited = true
@@ -211,7 +212,7 @@ var (
 )
 
 // PREMUL_SUM returns a reduction that multiplies the elements of each rank by factor and
-// then adds them.
+// sums the products over the ranks.
 func PREMUL_SUM(factor float64) ReduceOp { return ReduceOp{ccl.PremulSum, factor} }
 
 func (op ReduceOp) String() string {

@@ -248,8 +248,8 @@ var collectives = map[string]func(c *caller) collectiveCall{
 }
 
 // blocksToScatter returns the blocks that every rank has for each rank of the group (list),
-// and the reductions of these blocks (reduced). The function rows returns the number of
-// rows of the block for a rank.
+// and the reductions of these blocks (reduced). rows(i) is the number of rows of the block
+// for rank i.
 func (tr trial) blocksToScatter(rows func(rank int) int) (list []tensorSet, reduced tensorSet) {
 	for rank := range tr.group {
 		list = append(list, tr.inputs(rank, func(int) int { return rows(rank) }))

@@ -13,8 +13,8 @@ import (
 // unless the collective c allows it. A collective with one block for each rank allows it
 // only for the block that belongs to the rank itself. An all-to-all allows any overlap
 // inside a lane, because it first copies the blocks that it sends. Lanes do not wait for
-// each other, so blocks of different lanes must not overlap. Such an overlap is possible
-// only in a group of one rank.
+// each other, so blocks of different lanes must not overlap. In an all-to-all, such an
+// overlap is possible only in a group of one rank.
 func checkInPlace(c ccl.Collective, members []member, lanes []lane) error {
 	blocks := c == ccl.AllGather || c == ccl.Gather || c == ccl.ReduceScatter || c == ccl.Scatter || c == ccl.AllToAll && len(members) == 1
 	for i := range lanes[0].pes {

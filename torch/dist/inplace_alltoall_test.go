@@ -32,8 +32,8 @@ func TestTheTimeOfAnAllToAllInPlace(t *testing.T) {
 }
 
 // TestAnAllToAllOfTheSameViews checks an all-to-all whose two lists have different views of
-// the same elements. It must be in place, too, and take the same time as an all-to-all on
-// the tensor itself.
+// the same elements. Such an all-to-all must run in place and take the same time as an
+// all-to-all on the tensor itself.
 func TestAnAllToAllOfTheSameViews(t *testing.T) {
 	l, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 		x := torch.Must(r.FromSlice(lists.Count(3*1029*r.Rank(), 3*1029), torch.F32, torch.Shape{3 * 1029}))

@@ -147,9 +147,10 @@ func (s span) blockIn(held shard, elems int) (block, bool) {
 
 // rowLanes returns the lanes for tensors that are divided in different ways. All tensors
 // must be row-major in memory. If ranks pass a tensor whole, not in blocks, and all blocks
-// have the size of that tensor, there is one lane for each shard of that tensor. In all
-// other cases there is only one lane. There is also only one lane if slices are divided
-// differently on different ranks.
+// have the size of that tensor, there is one lane for each shard of that tensor. All ranks
+// must then divide that tensor in the same way; if they do not, rowLanes returns a single
+// lane if any tensor is a slice, and an error if not. In all other cases there is only one
+// lane.
 func rowLanes(members []member) ([]lane, error) {
 	uniform, sliced := true, false
 	first := -1

@@ -32,8 +32,8 @@ type launchPlan struct {
 	reserved    memory.Bytes // the size of TCM on each PE that the producer needs
 }
 
-// plan returns the launches of the call k: one, unless the call combines several
-// collectives.
+// plan returns the launches of the call k. There is one launch, except that a call of
+// coalesced collectives may need several.
 func (c *world) plan(k *call, members []member) ([]*launchPlan, error) {
 	switch r := members[0].request; {
 	case r.making != nil:
@@ -130,7 +130,8 @@ func (l *lane) sharedPEError(c *world, i int) error {
 
 // newLaunchPlan returns the plan of a launch that runs a collective with the algorithm a.
 // The plan has no PEs yet. On each PE, the launch copies the overwritten blocks, runs the
-// kernel of the algorithm, and then runs the kernel again for each collective in next.
+// kernel of the algorithm, and then runs the kernel again for each collective in the plan's
+// list `next`.
 func (c *world) newLaunchPlan(a *ccl.Algorithm, does ccl.Collective, settings ccl.Settings) *launchPlan {
 	p := &launchPlan{algorithm: a, lanes: 1}
 	p.program = machine.Program{Name: fmt.Sprintf("%v(%s)", does, a.Name), Queues: c.m.Queues(settings.Queues())}

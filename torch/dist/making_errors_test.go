@@ -139,8 +139,8 @@ func TestMakingNeedsSpawn(t *testing.T) {
 }
 
 // TestMakingChoosesQueues checks that auto chooses an algorithm without inboxes while a
-// producer runs. Without a producer, auto chooses a direct exchange for this small size,
-// which needs inboxes.
+// producer runs. Without a producer, auto chooses for this small size a direct exchange,
+// although it needs inboxes.
 func TestMakingChoosesQueues(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{Topology: hostedtest.System(t, "ring6", "pe.ipcq.max_ports=2")})
 	var alone, overlapped string

@@ -183,8 +183,8 @@ func (d *makingTensors) runInTurn(r *torch.Rank) error {
 	return errors.Join(err, each("use", d.use, slices.Concat(d.reduced, d.used)...))
 }
 
-// run runs the trial with the function how, which is runOverlapped or runInTurn. It returns
-// the final bytes of each rank, and the races if the trial looks for races.
+// run runs the trial with `how`, which is runOverlapped or runInTurn. It returns the final
+// bytes of each rank, and the races if the trial looks for races.
 func (m makingTrial) run(o torch.Options, how func(*makingTensors, *torch.Rank) error) (values [][]byte, races []string, err error) {
 	o.Race = m.race
 	c, err := torch.New(context.Background(), o)

@@ -169,9 +169,9 @@ func (o *objects) checkNonempty(n int) {
 	refuse(n == 0, o.op, "a list of no objects: give every rank a list of the same length, which receivers fill")
 }
 
-// unpack reads the sizes of the objects from a tensor, calls the function receive to
-// receive the bytes of all objects into another tensor, and splits the bytes into objects.
-// src is the sender. posted returns the objects that the sender has stored on the host.
+// unpack reads the sizes of the objects from a tensor, calls `receive`, which receives the
+// bytes of all objects into another tensor, and splits the bytes into objects. src is the
+// sender. posted returns the objects that the sender has stored on the host.
 func (o *objects) unpack(sizes *torch.Tensor, src int, posted func() [][]byte, receive func(all *torch.Tensor) error) (list []receivedObject) {
 	lens := o.readSizes(sizes, posted)
 	sum := 0

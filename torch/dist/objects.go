@@ -79,9 +79,9 @@ type receivedObject struct {
 	bytes []byte
 }
 
-// runExchange calls the function exchange with o, frees the temporary tensors of o, and
-// returns the received objects. If exchange panics with a *torch.Failure, runExchange
-// returns its error.
+// runExchange calls exchange(o), frees the temporary tensors of o, and returns the received
+// objects. If this call panics with a *torch.Failure, runExchange returns the error of the
+// failure.
 func (o *objects) runExchange(exchange func(*objects) []receivedObject) (list []receivedObject, err error) {
 	defer func() {
 		reason := recover()
@@ -98,9 +98,9 @@ func (o *objects) runExchange(exchange func(*objects) []receivedObject) (list []
 	return list, nil
 }
 
-// exchangeObjects encodes the objects of this rank (own), calls exchange, and decodes and
-// returns the objects that exchange has received. op is the name of the calling function,
-// for errors.
+// exchangeObjects encodes the objects of this rank (own) and calls `exchange`, which sends
+// and receives encoded objects. It decodes the received objects and returns them. op is the
+// name of the calling function, for errors.
 func exchangeObjects[T any](r *torch.Rank, op string, group []*Group, own []T, exchange func(*objects) []receivedObject) (list []T, err error) {
 	d := stateOf(r)
 	g, err := d.group(op, group)

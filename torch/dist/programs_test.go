@@ -152,7 +152,7 @@ func (p *programWorker) start(slices slicing) (err error) {
 }
 
 // checkTensor waits for the operations that write tensor k, and returns an error if the
-// values of the tensor are not want.
+// values of the tensor differ from want.
 func (p *programWorker) checkTensor(k int, want []int32) error {
 	for i, w := range p.works {
 		if w == nil || !p.x[i].SharesMemory(p.x[k]) {
@@ -173,8 +173,8 @@ func (p *programWorker) checkTensor(k int, want []int32) error {
 	return nil
 }
 
-// run does the worker's part of the action a. The parameter before is the interpreter's
-// state before the action, and s is the state after the action.
+// run does the worker's part of the action a. `before` is the interpreter's state before
+// the action, and s is its state after the action.
 func (p *programWorker) run(a action, before, s *programState) (err error) {
 	x, y := p.x[a.x], p.x[a.y]
 	written := a.x

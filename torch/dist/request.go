@@ -231,10 +231,11 @@ func (d *state) checkEqualParts(g *Group, x *tensor) {
 	}
 }
 
-// resolveAlgorithm returns the algorithm called name, or the default algorithm if the named
-// algorithm does not support the collective of plan. For ccl.Auto it returns the cheapest
-// algorithm that fits, the same for all lanes. reserved is the TCM in bytes that a producer
-// needs on each PE. If queuesOnly is true, ccl.Auto excludes algorithms that need inboxes.
+// resolveAlgorithm returns the algorithm with the given name, or the default algorithm if
+// the named algorithm does not support the collective of plan. For ccl.Auto it returns the
+// cheapest algorithm that fits, the same for all lanes. reserved is the TCM in bytes that a
+// producer needs on each PE. If queuesOnly is true, ccl.Auto excludes algorithms that need
+// inboxes.
 func (c *world) resolveAlgorithm(name string, plan *ccl.Plan, lanes []lane, queues topology.IPCQ, reserved memory.Bytes, queuesOnly bool) (*ccl.Algorithm, error) {
 	does := plan.Collective
 	if name == ccl.Auto {

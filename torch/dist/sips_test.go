@@ -13,7 +13,8 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// divide divides list into k parts of equal size, rounded up, and returns part i.
+// divide divides list into k parts and returns part i. All parts have the same size,
+// rounded up, except that the last parts may be smaller or empty.
 func divide(list []int, i, k int) []int {
 	per := (len(list) + k - 1) / k
 	from := min(i*per, len(list))
@@ -134,8 +135,8 @@ func TestSIPsOfAPolicy(t *testing.T) {
 }
 
 // newOverRanks returns a matrix that the policy p divides by columns over the ranks. Each
-// rank has `rows` rows and `cols` columns. The function value returns the element of a rank
-// at a row and a column.
+// rank has `rows` rows and `cols` columns. value(rank, row, col) is the element in a row
+// and a column of the part of a rank.
 func newOverRanks(l *hostedtest.Lab, p torch.DPPolicy, rows, cols int, value func(rank, row, col int) int) *torch.Tensor {
 	l.T.Helper()
 	ranks := len(l.Layout(torch.Shape{1}, p))
@@ -148,8 +149,8 @@ func newOverRanks(l *hostedtest.Lab, p torch.DPPolicy, rows, cols int, value fun
 	return l.Ints(data, torch.I32, p, rows, ranks*cols)
 }
 
-// checkOverRanks checks the elements of each rank in x, a matrix from newOverRanks. want
-// returns the expected element. `what` names the case in messages.
+// checkOverRanks checks the elements of each rank in x, a matrix from newOverRanks.
+// want(rank, row, col) is the expected element. `what` names the case in messages.
 func checkOverRanks(l *hostedtest.Lab, what string, x *torch.Tensor, want func(rank, row, col int) int) {
 	l.T.Helper()
 	a := torch.Must(x.Numpy())
@@ -163,9 +164,9 @@ func checkOverRanks(l *hostedtest.Lab, what string, x *torch.Tensor, want func(r
 	}
 }
 
-// TestCollectivesOverSIPs checks every collective of a program without Spawn. The tensor
-// has one row, which is divided by columns over the PEs of several SIPs, so that each rank
-// has a vector.
+// TestCollectivesOverSIPs checks every collective of a program without Spawn. The tensors
+// are divided by columns over the PEs of several SIPs. Most tensors have one row, so that
+// each rank has a vector.
 func TestCollectivesOverSIPs(t *testing.T) {
 	const n = 5
 	columns := torch.DPPolicy{SIP: torch.ColumnWise, Cube: torch.ColumnWise, PE: torch.ColumnWise}

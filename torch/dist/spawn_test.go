@@ -53,7 +53,7 @@ func TestAWorkerThatPanicsIsTheOnlyOneNamed(t *testing.T) {
 }
 
 // TestAWorkerThatReturnsEarlyIsTheOnlyOneNamed checks that the error of Spawn names only
-// the worker that returns without a collective that the other workers call.
+// the worker that returns without calling a collective that the other workers call.
 func TestAWorkerThatReturnsEarlyIsTheOnlyOneNamed(t *testing.T) {
 	for _, waits := range []bool{false, true} {
 		_, err := hostedtest.Spawn(t, 4, func(r *torch.Rank) error {

@@ -91,8 +91,8 @@ type tensor struct {
 // shard is the part of a tensor that one PE holds.
 type shard = hosted.Shard
 
-// tensorOf returns x with its present layout. It panics with a *torch.Error if x cannot be
-// used in the operation op.
+// tensorOf returns x together with a description of its present layout. It panics with a
+// *torch.Error if x cannot be used in the operation op.
 func tensorOf(x *torch.Tensor, op string) *tensor { return &tensor{x, hosted.TensorOf(x, op)} }
 
 // tensorsOf calls tensorOf for each tensor of list and returns the results.

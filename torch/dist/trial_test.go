@@ -142,8 +142,8 @@ func (tr trial) value(rank, addend, block, i int) float64 {
 // rank has no such tensor.
 type tensorSet [][]float64
 
-// inputs returns the input values of one block on all ranks. The function rows returns the
-// number of rows of the block on a rank.
+// inputs returns the input values of one block on all ranks. rows(i) is the number of rows
+// of the block on rank i.
 func (tr trial) inputs(block int, rows func(rank int) int) tensorSet {
 	s := make(tensorSet, len(tr.group))
 	for rank := range s {
@@ -174,8 +174,7 @@ func (s tensorSet) blank() tensorSet {
 }
 
 // onlyRoot returns a tensorSet in which the root has its values of s. Under Spawn, the
-// other ranks have no tensor. Without Spawn, each other rank has its values of the
-// tensorSet others.
+// other ranks have no tensor. Without Spawn, each other rank has its values of `others`.
 func (tr trial) onlyRoot(s, others tensorSet) tensorSet {
 	r := make(tensorSet, len(s))
 	if !tr.spawned {
@@ -316,8 +315,8 @@ func (c *caller) tensor(s tensorSet) (*torch.Tensor, error) {
 const surroundingValue = 77
 
 // slice returns a tensor with the given data that is a slice of rows of a larger tensor. m
-// has the number of rows before and after the slice. The parameter on is the placement of
-// the larger tensor.
+// has the number of rows before and after the slice. `on` is the placement of the larger
+// tensor.
 func (c *caller) slice(m mixedLayout, data []float64, shape torch.Shape, on torch.Placement) (*torch.Tensor, error) {
 	n := shape[0]
 	whole := slices.Clone(shape)
@@ -428,8 +427,8 @@ func (tr trial) run(o torch.Options) error {
 	return err
 }
 
-// runRank runs the trial on the worker r with the given rank. With rank -1, r is the
-// program, which calls for all ranks.
+// runRank runs the trial on the worker r with the given rank. With rank -1, r is the main
+// rank of a program without Spawn, which makes one call for all ranks.
 func (tr trial) runRank(rank int, r *torch.Rank) error {
 	c := &caller{trial: tr, Rank: r, rank: rank}
 	if err := dist.InitProcessGroup(c.Rank, "ahbm", func(o *dist.GroupOptions) { o.WorldSize = tr.world }); err != nil {

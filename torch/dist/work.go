@@ -87,7 +87,7 @@ func (w *Work) IsCompleted() bool {
 
 // Stats returns the statistics of the collective. The rank must have waited for the
 // collective. For a message, these are the statistics of the launch that carried the
-// message and the other messages that began at the same instant.
+// message, possibly together with other messages that began at the same instant.
 func (w *Work) Stats() Stats {
 	w.checkExists("Stats")
 	w.checkWaited("Stats")
