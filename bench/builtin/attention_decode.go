@@ -23,9 +23,9 @@ exponentials and the weighted sum of values. These states are merged along the
 rows of the mesh, from both ends to the middle column, and along that column to
 the middle, which has the result.
 
-local is the first half as a launch of its own, which writes the states to HBM;
-merge is the second half, which reads them; both is one launch of both halves,
-without HBM in between.
+There is a row for each of three launches: local computes the states and writes
+them to HBM; merge reads the states and merges them; both does all in one
+launch, without HBM in between.
 
 Every element is compared with a dense computation in float64, within 8 standard
 deviations of the rounding error.

@@ -12,8 +12,9 @@ func init() {
 		Uses:    bench.UsesNothing,
 		Summary: "32×3072×32 f16 matrix product as one composite, with streamed or loaded operands",
 		Doc: `There is a row for each way to give a composite its operands: ref_ref streams
-both from HBM tile by tile, load_ref has the first in TCM beforehand, load_load
-both. Streaming overlaps with the arithmetic; loading comes before it.
+both from HBM tile by tile, load_ref first loads the first operand into TCM,
+load_load both operands. Streaming overlaps with the arithmetic; loading comes
+before it.
 
 composite_window_ns is the time from the first data that moves for the composite
 to the last data written, gemm_count the number of tile products; both come from

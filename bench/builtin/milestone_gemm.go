@@ -15,11 +15,12 @@ func init() {
 		Uses:    bench.UsesNothing,
 		Summary: "all figures of matrix products on one PE and on a device: sizes, operands, roofline",
 		Doc: `Matrix products of f16, M × K by K × N, as composite commands in two sweeps: on
-one PE, and divided over all PEs of a SIP, where each cube has rows of the
-result and each of its PEs columns, with copies of its operands in its own HBM.
-Each product runs in three ways: ref_ref streams both operands from HBM tile by
-tile, load_ref has the first in TCM beforehand, load_load both. Operands that do
-not fit in TCM have no row; a note counts them.
+one PE, and divided over all PEs of a SIP. On a SIP, each cube has rows of the
+result, and each of its PEs has columns of these rows. A PE has copies of its
+operands in its own HBM. Each product runs in three ways: ref_ref streams both
+operands from HBM tile by tile, load_ref first loads the first operand into TCM,
+load_load both operands. Operands that do not fit in TCM have no row; a note
+counts them.
 
 Every point runs on its own machine, points run in parallel on all cores, and
 every element is compared bit for bit. The bench also checks that no time is
@@ -28,7 +29,7 @@ below the roofline.
 composite_window_ns is the time from the first data that moves for a composite
 to the last data written, gemm_count the tile products of all PEs; both come
 from the op log and are missing without it (--data=off). The times of engines
-are how long those of the PE that ended last worked; they overlap.
+are how long the engines of the PE that ended last worked; these times overlap.
 gemm_utilization is the share of crit_ns in which the GEMM engines of all PEs
 worked. bytes is the data moved between HBM and TCM, intensity_flop_per_byte the
 operations per byte, and roofline_ns the longer of all operations on the MAC

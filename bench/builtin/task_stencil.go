@@ -13,12 +13,13 @@ func init() {
 		Name:    "task_stencil",
 		Uses:    bench.UsesTasks,
 		Summary: "steps of a stencil, a task for each tile: tasks that wait for their neighbours",
-		Doc: `Eight steps over a row of tiles, each tile a task: an element becomes the sum of
-itself and its two neighbours, from one tensor to another and back. A task reads
-its tile and one element on either side, so it waits for three tasks of the step
-before. It also waits for the tasks of that step that read the tile it
-overwrites, mostly the same three. Runtimes that use regions find this in the
-regions; the other one gets explicit edges. Each step is a scope.`,
+		Doc: `Eight steps over a row of tiles, with a task for each tile. In a step an element
+becomes the sum of itself and its two neighbours. Steps write to two tensors in
+turn. A task reads its tile and one element on either side, so it waits for
+three tasks of the step before. It also waits for the tasks of that step that
+read the tile it overwrites, mostly the same three. Runtimes that use regions
+infer these dependencies; the other runtime gets explicit edges. Each step is a
+scope.`,
 		Params: taskParams("12"),
 		Row:    chart.Row{}, Metrics: taskMetrics{},
 		Run: runTaskStencil,

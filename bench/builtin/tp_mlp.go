@@ -17,15 +17,16 @@ func init() {
 		Summary: "MLP of two tensor-parallel layers, by ranks, sequence parallelism and overlap",
 		Doc: `A ColumnParallelLinear from hidden to ffn features, GELU, and a
 RowParallelLinear back, both with bias, on all PEs of every rank. There is a row
-for each number of ranks, without and with sequence parallelism, in which each
-rank has its own tokens before and after, and for each number of pieces in which
-the second layer reduces finished pieces while it computes the next (1: all at
-the end). Each runs on a machine like the given one with one SIP for each rank.
+for each combination of the number of ranks, sequence parallelism and overlap.
+With sequence parallelism each rank has its own tokens before and after the MLP.
+With an overlap of n the second layer cuts its result into n pieces and reduces
+finished pieces while it computes the next (1: all at the end). Each combination
+runs on a machine like the given one with one SIP for each rank.
 
 Every element on every rank is compared with a dense computation in float64,
-within 8 standard deviations of the rounding error, to dtype after each step and
-to f32 in sums (docs/write/tp.md). After the reduction all ranks must have the
-same bits.
+within 8 standard deviations of the rounding error (docs/write/tp.md). Values
+are rounded to dtype after each step, and to f32 in sums. After the reduction
+all ranks must have the same bits.
 
 collective is the algorithm that reduces, gemm_ns the longest time that a GEMM
 engine of rank 0 worked, and comm_share exposed_comm_ns divided by total_ns.

@@ -22,19 +22,20 @@ RMSNorm, the gated projection up, SwiGLU, the projection down and the residual.
 Heads and features are divided over the ranks; with sequence parallelism the
 norms and residuals are divided by tokens. --shape chooses the sizes: llama-70b
 has 8192 features, 64 query and 8 KV heads of 128, and 28672 features in its
-MLP; tiny has 256, 16 and 8 of 16, and 512.
+MLP; tiny has 256 features, 16 query and 8 KV heads of 16, and 512 features in
+its MLP.
 
 Every element on every rank is compared with a dense computation in float64,
 within 8 standard deviations of the rounding error. Without sequence parallelism
 all ranks must have the same bits.
 
-There is a row for each step of rank 0, launches and collectives in order, and a
-row for all of them. A step begins with the end of the step before, so it
-includes the route of the command to the device and the wait for other ranks.
-The row before is the time until the first step, in which weights and input are
-copied to the devices; the row after is the time from the last step to the end
-of the run, in which results are copied back. before, all and after add up to
-the row makespan, which is makespan_ns if the block runs in one way.
+Each launch or collective of rank 0 is a step. There is a row for each step, in
+order, and a row for all of them. A step begins with the end of the step before,
+so it includes the route of the command to the device and the wait for other
+ranks. The row before is the time until the first step, in which weights and
+input are copied to the devices; the row after is the time from the last step to
+the end of the run, in which results are copied back. before, all and after add
+up to the row makespan, which is makespan_ns if the block runs in one way.
 ` + breakdownDoc,
 		Params: []bench.Param{
 			{Name: "shape", Usage: "sizes of the block", Default: "tiny", Values: []string{"tiny", "llama-70b"}},

@@ -24,7 +24,7 @@ nccl-tests:
     size       bytes: the larger of what a rank sends and what it receives,
                rounded down to whole elements for each rank
     count      elements of the size, or of the part of one rank if the
-               collective has parts
+               collective divides the data among ranks
     type       dtype of the elements
     redop      reduction, or none
     root       rank of the root, or -1
@@ -42,23 +42,22 @@ nccl-tests:
 
 The collectives are all_reduce, reduce, broadcast, all_gather, reduce_scatter,
 all_to_all, gather, scatter, sendrecv (each rank to the next) and barrier.
-docs/use/collectives.md describes them.
 
 On a machine with several SIPs a rank is a SIP, whose first PE has the tensors;
-otherwise, and with --ranks-per pe, a rank is a PE. With --partial the tensor of
-a SIP is the sum of addends, one on the first PE of each cube; size is that of
-one addend, and n in busbw is the number of addends.
+otherwise, and with --ranks-per pe, a rank is a PE. With --partial the first PE
+of each cube has an addend, and the tensor of a SIP is their sum. Then size is
+that of one addend, and n in busbw is the number of addends.
 
 --algo all measures every algorithm at every size, marks the fastest with an
-asterisk and counts how often each one was fastest. An algorithm that does not
-fit in memory, that its formula expects to take more than 30 times as long as
-the best, or that fails has a row with the reason. If one failed, the exit
-status is 3 after all rows.
+asterisk and counts how often each one was fastest. An algorithm has a row with
+a reason instead of a time if it does not fit in memory, if its predicted time
+is more than 30 times that of the best, or if it fails. A failure does not stop
+other rows, but the exit status is 3.
 
---values integers are whole numbers that reduce exactly in any order; they are
-compared bit for bit. --values reals are between -1 and 1 and may differ by the
-rounding errors of n-1 additions. --check 0 and --data off compute no values and
-are faster.
+With --values integers, every reduction is exact in any order, and results are
+compared bit for bit. With --values reals, inputs are between -1 and 1, and
+results may differ by the rounding errors of n-1 additions. --check 0 and --data
+off compute no values and are faster.
 
 --per-rank adds pe_exec, the time of each rank from the common start to the end
 of its last PE. --trace records a single row.
@@ -66,17 +65,17 @@ of its last PE. --trace records a single row.
 --on shm measures real ranks: processes that share memory, each bound to a core
 if there are enough cores. Buffers are filled again before each iteration; an
 iteration starts with a barrier and takes as long as its slowest rank. Real
-ranks have all collectives except sendrecv; sum, prod, min, max and avg, which
-rounds integers towards zero; f16, bf16, f32, f64, i32 and i64; and --algo auto,
-direct and, for all_reduce and reduce, direct_one_phase. They have no lower
-bound, and their rows are printed at the end and not kept.
+ranks support all collectives except sendrecv; the reductions sum, prod, min,
+max and avg, which rounds integers towards zero; the dtypes f16, bf16, f32, f64,
+i32 and i64; and --algo auto, direct and, for all_reduce and reduce,
+direct_one_phase. They have no lower bound. Their rows are printed at the end
+and not kept.
 
 --format json prints one object: collective, ranks, ranks_per, rows, avg_busbw,
 wrong, file, config and schema (units and roles of the columns). With --algo
 all, wins replaces avg_busbw. Rows have the columns above, with the names
 time_us, bound_share, bound_us and bound_kind. --algo all adds best and error,
---per-rank adds pe_exec_ns.
---format csv has the same columns.`,
+--per-rank adds pe_exec_ns. --format csv has the same columns.`,
 		Example: `  kernbench coll all_reduce
   kernbench coll all_reduce -b 1K -e 16M -f 4 --topology ring6 --algo ring
   kernbench coll all_reduce --topology torus2x3 --partial --algo all -e 64K

@@ -49,26 +49,27 @@ func commRunCmd() *cobra.Command {
 output of every rank and round with golden values. Everything is checked before
 a rank starts.
 
---rounds runs the kernel several times in the same ranks, with random delays
-(--seed) between rounds, which reveals missing waits.
+--rounds runs the kernel several times in the same ranks. Random delays between
+rounds (--seed) reveal missing waits.
 
---devices names the device of each rank and so the number of ranks; --nranks
-must agree. On shm each rank is bound to the core with the number of its device,
-if the process may use all these cores; the output says which, or why not. On
-sim devices are SIPs of the machine. The presets default and alpha_beta grow to
-the number of ranks. a2a3sim is another name of default and a5sim of alpha_beta;
-both choose --backend sim and have no numbers of real machines.
+--devices names the device of each rank and so sets the number of ranks;
+--nranks must agree. With shm each rank is bound to the core with the number of
+its device, if the process may use all these cores. The output names the cores,
+or says why no rank is bound. With sim devices are SIPs of the machine. The
+presets default and alpha_beta grow to the number of ranks. a2a3sim is another
+name of default, and a5sim of alpha_beta; both select --backend sim and do not
+have the numbers of real machines.
 
---check race reports accesses of different PEs to the same bytes without order
-between them, in this run. It takes rounds as ordered, which real ranks do not
-guarantee, and does not see Go variables that kernels share.
+--check race reports unordered accesses of different PEs to the same bytes in
+this run. It treats rounds as ordered, which real ranks do not guarantee. It
+does not see Go variables that kernels share.
 
---runtime runs the scenario as a program of tasks: the one that its file names
-under tasks, else its kernel as a single task. Runtimes differ in where the task
-graph is built and scheduled and in the cost (kernbench tasks show), not in the
-values.
+--runtime runs the scenario as a program of tasks: the program that its file
+names under tasks, else its kernel as a single task. Runtimes differ in where
+the task graph is built and scheduled and in what this costs (kernbench tasks
+show), but not in the values.
 
-comm prepare, execute and verify do the same in three steps.
+comm prepare, execute and verify do the work of comm run in three steps.
 
 Wrong values are reported by rank, round and span of elements, with the worst
 element of each span.
@@ -151,7 +152,7 @@ folder and writes the outputs there. It removes outputs of an earlier run first,
 and compares nothing.
 
 With --runtime it runs the tasks, as comm run does, and reports how they were
-scheduled. The parameters are those of comm prepare; --set changes only the
+scheduled. The parameters are those of comm prepare; --set can change only the
 costs of tasks, as tasks.KEY=VALUE.`,
 		Example: `  kernbench comm execute out --backend shm
   kernbench comm execute out --backend sim --runtime host_build_graph \

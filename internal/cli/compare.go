@@ -26,19 +26,20 @@ The files give each column one of these roles: a setting (rows with equal
 settings are paired), a result that should be low, a result that should be high,
 a check, a bound, or another result. Versions and hashes are not compared. In
 files without roles, for example of other programs, columns of words are
-settings, and results are neither better nor worse until --lower or --higher
-names their column. Rows of one file with equal settings must be equal in all
-columns; otherwise compare names the columns that distinguish them.
+settings. A changed result of such a file counts as better or worse only if
+--lower or --higher names its column. Rows of one file with equal settings must
+be equal in all columns; otherwise compare fails and names the columns that
+distinguish them.
 
 --threshold 2% ignores a change of up to 2% in any column; --threshold
 latency_ns=0.5% sets the limit of one column. Any change of a check counts.
 Numbers are compared as exact decimals, without rounding.
 
 The exit status is 1 if a value got worse by more than its threshold, or if B
-lacks a value, row, column or file of A. It is 2 if no row is in both.
+lacks a value, row, column or file of A. It is 2 if no row is in both files.
 
---reference measures on our machines what others have published and prints both
-numbers. Without a name it lists the references and their sources.
+--reference simulates what others have published and prints both numbers.
+Without a name it lists the references and their sources.
 
 --format json prints one object: a, b, ok, tables, missing_files and new_files;
 with --reference: reference, title, source, date, about, unknown, columns,
@@ -51,7 +52,7 @@ systems, difference, schema and rows.`,
   kernbench compare --reference tenstorrent_blackhole`,
 	}
 	var (
-		ours   = cmd.Flags().Bool("reference", false, "measure published numbers, named by the argument")
+		ours   = cmd.Flags().Bool("reference", false, "compare with the published numbers that the argument names")
 		limits = cmd.Flags().StringArray("threshold", nil, "allowed change, `SHARE` or COLUMN=SHARE (default 0)")
 		keys   = cmd.Flags().StringSlice("key", nil, "`COLUMNS` to pair rows by (default: settings)")
 		values = cmd.Flags().StringSlice("value", nil, "`COLUMNS` to compare (default: all others)")

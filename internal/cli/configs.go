@@ -19,12 +19,10 @@ import (
 
 func cclCmd() *cobra.Command {
 	return configCommand(setup.CCL, `ccl.yaml configures collectives. It has defaults and named entries, each with an
-algorithm, queues and a number of ranks. kernbench run, coll and sweep read it
-from --ccl FILE, else ./ccl.yaml, else the embedded file.`, `Show prints the entries of ccl.yaml with the defaults filled in. A dash means as
-in the topology, for root_cube the middle cube, for world_size all PEs. The
-first line has the source of the configuration. If defaults.algorithm names an
-entry, the row (defaults: NAME) has the settings of that entry. --format yaml
-prints a complete ccl.yaml.
+algorithm, queues and a number of ranks. kernbench run, coll and sweep read it.`, `Show prints the entries of ccl.yaml with the defaults filled in. A dash means:
+as in the topology; for root_cube, the middle cube; for world_size, all PEs. If
+defaults.algorithm names an entry, the row (defaults: NAME) has the settings of
+that entry. --format yaml prints a complete ccl.yaml.
 
 --format json prints one object: version, ccl (source and hash), default (the
 entry that the defaults name) and entries, the defaults first and without a
@@ -36,9 +34,9 @@ name, with the keys of the file; sizes are in bytes.`,
 func tasksCmd() *cobra.Command {
 	return configCommand(setup.Tasks, `tasks.yaml has the costs of scheduling tasks and the capacities of the runtimes:
 common numbers, and those of each runtime. kernbench run, sweep and comm run
-read it from --tasks FILE, else ./tasks.yaml, else the embedded file.`, `Show prints the numbers of tasks.yaml: the common ones, and a line for each
-runtime. A dash means that the runtime does not have this number. The first line
-has the source of the configuration. --format yaml prints a complete tasks.yaml.
+read it.`, `Show prints the numbers of tasks.yaml: the common ones, and a line for each
+runtime. A dash means that the runtime does not have this number. --format yaml
+prints a complete tasks.yaml.
 
 --format json prints one object: version, tasks (source and hash), control and
 runtimes, with the keys of the file; times are in ns, and their keys end in _ns.`,

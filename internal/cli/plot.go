@@ -22,23 +22,24 @@ func plotCmd() *cobra.Command {
 		Long: `Plot draws columns of a file of results: CSV; JSON of run, coll, probe and
 sweep; or JSONL of experiments. The picture is an SVG or a PNG of 1280×720.
 
-Flags that are not given follow from the roles of columns in the file, and are
-printed. A file without roles, for example of another program, needs -x and -y.
+The defaults of flags follow from the roles of columns in the file; plot prints
+them. A file without roles, for example of another program, needs -x and -y.
 
 --kind lines draws a line for each value of the --by columns and each column of
 -y, over the numbers of -x. bars draws groups of bars; -x may be words. heat
-colours a table: columns are values of -x, rows values of --by, cells have the
-column -y. Settings with a unit, such as 64 GB/s, are numbers.
+colours a table: its columns are the values of -x, its rows those of --by, and
+its cells those of -y. Settings with a unit, such as 64 GB/s, are numbers.
 
-Several --where of one column select rows with any of the values. Lines and bars
-skip rows with an empty cell. Several rows for one point, bar or cell are an
-error, which names the columns that distinguish them. Rows whose checks failed
-are drawn, and counted in a message. A figure has at most 10000 points, bars or
-cells, 100 lines and 14 series of bars.
+Several --where for the same column select rows with any of the values. Lines
+and bars skip rows with an empty cell. Several rows for one point, bar or cell
+are an error, which names the columns that distinguish them. Rows whose checks
+failed are drawn, and counted in a message. A figure has at most 10000 points,
+bars or cells, 100 lines and 14 series of bars.
 
 Bounds are dashed lines. The subtitle has the settings that all rows share. Axes
 of lines are logarithmic if the largest value is at least 16 times the smallest
-(y only if x is too), and so are the colours of a heat map, which --log calls y.
+(y only if x is too). The same holds for the colours of a heat map, which --log
+calls y.
 
 --format json prints one object: version, file, kind, x, y, by, log, out, not_ok
 (points whose checks failed) and series (name, column, points).`,

@@ -13,14 +13,13 @@ func probeCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "probe",
 		Short: "Time single transfers and compare them with formulas",
-		Long: `Probe times transfers on an otherwise idle machine: host to device, device to
-host, and the DMA of a PE from its own HBM slice, from one in the same half of
-its cube, in the other half, in the next cube and in the next SIP; and all PEs
-of a cube at once, each from its own slice. For each size it prints the closed
-form, the simulated time, whether they are equal, the slowest part of the route
-and its utilization; and for the smallest size when data passed each link. Reads
-are timed from when the memory starts to serve them, without the route of the
-request.
+		Long: `Probe times transfers on an otherwise idle machine: from host to device and
+back, and reads of PEs from HBM slices near and far. docs/use/probe.md lists the
+cases. For each size it prints the closed form, the simulated time, whether they
+are equal, the bandwidth of the slowest part of the route and its utilization.
+For the smallest size it also prints when data passed each link. The time of a
+read starts when the memory begins to serve it; the route of the request is not
+included.
 
 The exit status is 1 if a simulated time differs from its formula.`,
 		Example: `  kernbench probe

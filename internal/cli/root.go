@@ -82,11 +82,10 @@ runs kernels and collectives, checks the values they compute and shows where the
 time went. It sweeps over machines, and draws and compares results. The same
 inputs give the same output bytes.
 
---topology names the machine, a file or a preset; the default is
-./topology.yaml, else the preset default. --ccl names the configuration of
-collectives (else ./ccl.yaml) and --tasks the costs of scheduling tasks (else
-./tasks.yaml); without these files, embedded ones are used. --set changes single
-values of all three.
+--topology names the machine, a file or a preset. --ccl names a file that
+configures collectives, and --tasks a file with the costs of scheduling tasks.
+The defaults are ./topology.yaml, ./ccl.yaml and ./tasks.yaml; without these
+files, embedded ones are used. --set changes single values of all three.
 
 Exit status of all commands:
 

@@ -31,14 +31,15 @@ benches. The parameters of a bench are flags. A bench that uses no collectives
 refuses --ccl and --set ccl.KEY; a bench without tasks refuses --tasks and
 --set tasks.KEY.
 
-A file that ends in .yaml is a distributed scenario: kernbench comm run runs it
-and has its flags.
+An argument that ends in .yaml is a distributed scenario. It runs as with
+kernbench comm run, which describes the flags.
 
---per-rank prints all launches and collectives in the order of their ends, with
-the time on each rank from the start to the end of the rank's last PE. Ranks of
-a collective are those of the world; ranks of a launch are its PEs. makespan_ns
-is the time of the whole program, from the first command of the host to the last
-end, copies included.
+--per-rank prints all launches and collectives in the order in which they ended,
+with the time on each rank from the common start to the end of the rank's last
+PE. The ranks of a collective are those of the world; the ranks of a launch are
+its PEs.
+
+makespan_ns is the time of the whole program, including copies.
 
 Output of Printf in kernels, wrong values and races go to standard error.
 

@@ -20,9 +20,9 @@ func sweepCmd() *cobra.Command {
 		Use:   "sweep FILE",
 		Short: "Run a bench at every point of a grid of settings",
 		Long: `Sweep runs a bench at every point of a grid. A YAML file describes the grid:
-machines, settings as for --set, and parameters of the bench; docs/use/sweeps.md
-has its keys. All points are checked before the first one runs. Points run in
-parallel, on one thread each.
+machines, settings as for --set, and parameters of the bench. docs/use/sweeps.md
+has the keys of the file. All points are checked before the first one runs.
+Points run in parallel, on one thread each.
 
 A finished point is written to --out at once. --resume continues an interrupted
 or killed sweep without repeating finished points. --shard I/N runs every N-th
@@ -30,7 +30,7 @@ point, to divide a sweep over several computers; kernbench merge merges the
 files.
 
 Flags override the file, and the file overrides ./topology.yaml, ./ccl.yaml and
-./tasks.yaml. Files that it names are relative to it.
+./tasks.yaml. File names in the file are relative to its folder.
 
 A point that fails does not stop the others.
 
@@ -98,13 +98,13 @@ func mergeCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "merge OUT FILE...",
 		Short: "Merge the shards of a sweep",
-		Long: `Merge merges files that kernbench sweep or coll wrote with --shard. OUT is byte
-for byte the file of the whole sweep, and may be one of the files.
+		Long: `Merge merges files that kernbench sweep or coll wrote with --shard. OUT gets the
+same bytes as the file of the whole sweep. OUT may be one of the merged files.
 
 Merge refuses files of different sweeps, damaged files, points with different
-rows, and missing points. With --partial, points may be missing; the same
-command with --resume --out OUT runs them. An OUT that is damaged, of another
-sweep, or has points that no file has is not overwritten.
+rows, and missing points. With --partial, points may be missing; the sweep or
+coll command with --resume --out OUT then runs them. Merge does not overwrite an
+OUT that is damaged, belongs to another sweep, or has points that no file has.
 
 --format json prints one object: file, points and missing (numbers of points).`,
 		Example: `  kernbench merge sweep.jsonl sweep.*-of-4.jsonl

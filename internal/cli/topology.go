@@ -114,7 +114,7 @@ func showCmd() *cobra.Command {
 		Short: "Print a machine and its numbers",
 		Long: `Show prints a machine as a tree: the SIPs and their links, a SIP, a cube, a PE
 with its engines and their peaks, and the totals. Equal parts are printed once;
-overridden links are listed. The first line has the source of the configuration.
+overridden links are listed.
 
 --links lists every directed link with its bandwidth, its latency and the
 overhead of the node it enters; overrides use the same names of links.

@@ -51,11 +51,12 @@ for the whole program:
   the utilization of links, and how long heads of trains waited for them
 
 --launch N prints the same for one launch, with all segments of the path and the
-PEs it visits, and the slowest PE: what it spent its time on and which PEs it
-waited for, next to the median PE.
+PEs that the path visits. It also compares the slowest PE with the median PE,
+and lists the PEs that the slowest PE waited for.
 
 --by prints a profile by operation and engine, or by line of the kernels: the
-count, the time and the share of the critical path. The rows add up to the path.
+count, the time and the share of the critical path. The shares of all rows add
+up to the whole path.
 
 docs/use/traces.md describes the format and the kinds of latency on the path. A
 file that violates the format is refused, with the first mistakes. The file also
@@ -75,7 +76,7 @@ program, launch, by, ns and rows.`,
 	intFlag(cmd, &launch, "launch", analysis.Whole, "number `N` of the launch, -1 for the whole program")
 	intFlag(cmd, &top, "top", 10, "list `N` launches, links, PEs and rows of a profile")
 	all := cmd.Flags().Bool("all", false, "print the whole path, or all rows of a profile")
-	by := wordFlag(cmd, "by", "", "print a profile by this", "", []string{string(analysis.ByOp), string(analysis.ByLine)})
+	by := wordFlag(cmd, "by", "", "print a profile by operation or by source line", "", []string{string(analysis.ByOp), string(analysis.ByLine)})
 	format := formatFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if top < 0 {
