@@ -36,8 +36,8 @@ func (d Decode) Launch(r *torch.Rank, q, k, v, out *torch.Tensor) (*torch.Launch
 
 // LaunchLocal runs only the first half of Launch, so that this half can be measured
 // separately: every holder computes softmax states over its own keys. LaunchLocal writes
-// the softmax states to the tensor states, a vector of f32 with StateElems elements on each
-// of Mesh.PEs.
+// the softmax states to the tensor `states`, a vector of f32 with StateElems elements on
+// each of Mesh.PEs.
 func (d Decode) LaunchLocal(r *torch.Rank, q, k, v, states *torch.Tensor) (*torch.Launched, error) {
 	l, err := d.launch(r, []*torch.Tensor{q, k, v}, nil)
 	if err != nil {
@@ -90,7 +90,8 @@ type decode struct {
 	queries int // number of tokens with queries
 }
 
-// checkResult returns an error unless out has exactly one shard on the root of each lane.
+// checkResult returns an error unless out has the expected shape and dtype, and exactly one
+// shard on the root of each lane.
 func (d *decode) checkResult(out *torch.Tensor) error {
 	roots := d.mesh.Roots()
 	want := torch.Shape{len(roots) * d.queries, d.queryCols() / len(roots)}
@@ -111,9 +112,9 @@ const loadAhead = 1
 
 // chooseSizes chooses the number of queries in a chunk and the number of keys in a block,
 // so that tiles take at most 3/4 of TCM if possible. It returns an error if even the
-// smallest tiles do not fit into TCM. It counts the queries and softmax states of all
-// heads. It also counts the keys, values and intermediate results of each block, from its
-// load to its last use in the pipeline.
+// smallest tiles do not fit into TCM. It counts the bytes of TCM for the queries and
+// softmax states of all heads. It also counts the bytes for the keys, values and
+// intermediate results of each block, from its load to its last use in the pipeline.
 func (d *decode) chooseSizes() error {
 	d.chunkTokens = min(d.chunkTokens, d.queries)
 	need := func() int {

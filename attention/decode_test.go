@@ -58,7 +58,7 @@ func TestDecodeSmallTCM(t *testing.T) {
 }
 
 // TestMergePorts checks through which port each place of a 4×3 mesh sends its softmax
-// state:
+// state, and that the middle place, 6, receives through all ports:
 //
 //	0 1  2  3     east  east  south west
 //	4 5  6  7     east  east  -     west

@@ -22,7 +22,7 @@ func numbers(n, step int) []float32 {
 }
 
 // newContext returns the first rank of a context with the default topology, changed by the
-// settings in the list sets.
+// settings in `sets`.
 func newContext(t testing.TB, o torch.Options, sets ...string) *torch.Rank {
 	t.Helper()
 	spec, err := topology.Load(t.Context(), "default", sets...)
@@ -110,7 +110,8 @@ func compare(t testing.TB, self *torch.Rank, what string, x *torch.Tensor, want 
 	}
 }
 
-// runPrefill runs a prefill and compares every element of its result with the reference.
+// runPrefill runs a prefill and compares every element of its result with the reference. If
+// values are not computed, runPrefill compares nothing.
 func runPrefill(t testing.TB, r *torch.Rank, p Prefill, dtype tl.DType) *torch.Launched {
 	t.Helper()
 	what := fmt.Sprintf("%v of %v, %d tokens %v, causal %v", p.Mesh, p.Heads, p.Tokens, dtype, p.Causal)
@@ -148,7 +149,8 @@ func splitByLane(m *dense.Matrix, lanes int) *dense.Matrix {
 }
 
 // runDecode runs a decode twice, in one launch and in two launches, and compares every
-// element of both results with the reference.
+// element of both results with the reference. If values are not computed, runDecode only
+// runs the decode in one launch and compares nothing.
 func runDecode(t testing.TB, r *torch.Rank, d Decode, dtype tl.DType) *torch.Launched {
 	t.Helper()
 	what := fmt.Sprintf("%v of %v, %d of %d tokens %v", d.Mesh, d.Heads, d.Tokens, d.Context, dtype)

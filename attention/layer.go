@@ -63,10 +63,10 @@ func newLayer(r *torch.Rank, m Mesh, h Heads, tokens int, dtype tl.DType) (layer
 	return l, nil
 }
 
-// checkPlacement returns an error unless x has the given shape and the placement that
-// kernels expect: its columns are divided over the lanes. If cut is true, its rows are
-// divided over the holders; otherwise each holder has all rows. name is the tensor's name
-// in the error.
+// checkPlacement returns an error unless x is contiguous and has the given shape, the dtype
+// of the layer and the placement that kernels expect: its columns are divided over the
+// lanes. If `cut` is true, its rows are divided over the holders; otherwise each holder has
+// all rows. `name` is the tensor's name in the error.
 func (l *layer) checkPlacement(name string, x *torch.Tensor, rows, cols int, cut bool) error {
 	if want := (torch.Shape{rows, cols}); x.Shape().String() != want.String() || x.DType() != l.dtype {
 		return fmt.Errorf("attention: %s %v %v: want %v %v", name, x.DType(), x.Shape(), l.dtype, want)
@@ -123,8 +123,8 @@ func (l *layer) store(to tl.Ptr, r *Running, n int) {
 func (l *layer) queryCols() int { return len(l.mesh.Lanes) * l.kv * l.group * l.dim }
 
 // shrinkTiles halves the tiles of queries or of keys until they fit into the given number
-// of bytes of TCM, or until they cannot be halved. The function need returns the bytes of
-// TCM for the current sizes.
+// of bytes of TCM, or until they cannot be halved. `need` returns the bytes of TCM for the
+// current sizes.
 func (l *layer) shrinkTiles(need func() int, bytes int) {
 	for need() > bytes && (l.chunkTokens > 1 || l.keysPerBlock > 1) {
 		if l.chunkTokens > 1 && l.chunkTokens*l.group >= l.keysPerBlock {
@@ -159,7 +159,7 @@ func roundUp(bytes int) int { return tl.CDiv(bytes, 256) * 256 }
 // size, in order; each group shares one of the KV heads. A head has Dim elements.
 type Heads struct{ Query, KV, Dim int }
 
-// Check returns an error if one of the numbers is not positive, or if Query is not a
+// Check returns an error if one of the fields is not positive, or if Query is not a
 // multiple of KV.
 func (h Heads) Check() error {
 	if h.Query < 1 || h.KV < 1 || h.Dim < 1 || h.Query%h.KV != 0 {

@@ -42,7 +42,8 @@ func OfCube(r *torch.Rank, sip, cube int) Mesh {
 }
 
 // OfSIP returns the cubes of a SIP as a mesh whose holders are cubes. It uses the first PEs
-// of each cube, one for each of the given number of lanes.
+// of each cube, one for each of the given number of lanes. It panics if a cube does not
+// have that many PEs.
 func OfSIP(r *torch.Rank, sip, lanes int) Mesh {
 	spec := r.Topology().Spec()
 	if lanes < 1 || lanes > spec.PEsPerCube() {
@@ -119,9 +120,10 @@ func (m Mesh) Rows() torch.Placement { return m.place("Rows", torch.On, torch.Ro
 // divides the columns over the lanes.
 func (m Mesh) Copies() torch.Placement { return m.place("Copies", torch.OnEach, torch.Replicate) }
 
-// place returns a placement of a matrix on the mesh. With one lane, it is what the function
-// lane returns for the PEs of that lane. With several lanes, it is a policy that divides
-// the matrix over cubes by the split `cubes`, and its columns over the PEs of each cube.
+// place returns a placement of a matrix on the mesh. With one lane, it is the placement
+// that `lane` returns for the PEs of that lane. With several lanes, it is a policy that
+// divides the matrix over cubes as `cubes` says, and its columns over the PEs of each cube.
+// `op` is the name of the operation in the panic if the mesh is not valid.
 func (m Mesh) place(op string, lane func(pes ...int) torch.Placement, cubes torch.Split) torch.Placement {
 	m.mustBeValid(op)
 	if len(m.Lanes) == 1 {

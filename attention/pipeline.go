@@ -119,7 +119,8 @@ func (p *Pipeline) Flush() {
 }
 
 // add advances every step in the pipeline, and then puts step x into the pipeline. The
-// scores of x have been issued. If x is nil, add only advances the steps in the pipeline.
+// caller has already issued the computation of the scores of x. If x is nil, add only
+// advances the steps in the pipeline.
 func (p *Pipeline) add(x *step) {
 	for _, stage := range []struct {
 		step *step

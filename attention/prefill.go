@@ -162,9 +162,11 @@ func (p *prefill) keysInBlock(place, key int) int {
 // key number `key` of the holder.
 //
 // At every step all receives are posted before the sends, so that the sends of all PEs
-// complete even if queues are short. Then the PE computes about the same number of units at
-// each step, because blocks reach some places sooner than others and no PE should wait for
-// its neighbours. Some of the units are issued before the PE waits for the receives.
+// complete even if queues are short. After the sends the PE computes units. Blocks reach
+// some places sooner than others, so each PE spreads its units evenly over the steps;
+// otherwise its neighbours would wait for it. Some of the units are issued before the PE
+// waits for the receives. If computeFirst is set, a step begins by computing all units that
+// are ready.
 func (c *prefillPE) passBlocks(k, v tl.Ptr, key int) {
 	blocks := make([]*block, c.places())
 	if n := c.keysInBlock(c.place, key); n > 0 {

@@ -154,8 +154,8 @@ func TestPrefillByHand(t *testing.T) {
 	}
 }
 
-// TestPlacementErrors checks that Launch refuses tensors whose placement is not the one
-// that the kernels expect.
+// TestPlacementErrors checks that Launch returns an error for tensors that do not have the
+// placement, shape, dtype or layout that the kernels expect.
 func TestPlacementErrors(t *testing.T) {
 	r := newContext(t, torch.Options{NoData: true})
 	h := Heads{Query: 8, KV: 4, Dim: 8}

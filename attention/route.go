@@ -105,7 +105,7 @@ func (g grid) nearest(x, k int) int {
 	return x + k/2
 }
 
-// countSends returns how many times a place sends the shard of owner, which may be the
+// countSends returns how many times a place sends the shard of `owner`, which may be the
 // place itself.
 func (g grid) countSends(place, owner int) (n int) {
 	for _, p := range ports {
@@ -116,7 +116,7 @@ func (g grid) countSends(place, owner int) (n int) {
 	return n
 }
 
-// entryPort returns the port through which the shard of owner arrives at a place, or
+// entryPort returns the port through which the shard of `owner` arrives at a place, or
 // AnyPort if the place is the owner.
 func (g grid) entryPort(place, owner int) tl.Port {
 	x, y := g.coordinates(place)

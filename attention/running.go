@@ -66,8 +66,9 @@ func (r *Running) Step(scores, v tl.Tile, scale float64, mask Mask) {
 	p.Flush()
 }
 
-// Merge adds to the state all keys that state x has seen, and frees x. Both states must
-// have the same number of rows. Merging a state without keys changes no bit.
+// Merge adds to state r all keys that state x has seen. It frees x or takes over its tiles,
+// so x must not be used afterwards. Both states must have the same number of rows. Merging
+// a state x without keys changes no bit of r.
 func (r *Running) Merge(x *Running) {
 	switch {
 	case !x.initialized:

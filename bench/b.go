@@ -62,8 +62,9 @@ func (r *report) Metrics(metrics any) {
 	}
 }
 
-// cells returns the cells of a row or of metrics. It panics with a *torch.Error unless row
-// has the declared type.
+// cells returns the cells of a row or of metrics. It panics with a *torch.Error unless
+// `row` has the type of `declared` and all its numbers are finite. `op` is the name of the
+// method that reports the row, "Row" or "Metrics".
 func cells(op string, declared, row any) []any {
 	if reflect.TypeOf(row) != reflect.TypeOf(declared) {
 		panic(misuse(op, "a %T is reported, and Bench.%s declares %T: make them one type", row, op, declared))

@@ -12,8 +12,8 @@ import (
 )
 
 // launchAndCheck launches a kernel that adds 1 to one element on each of two PEs, and
-// checks the elements. If race is set, the first PE instead writes the element of the
-// second PE at the same time.
+// checks that the elements are 1 and `want`. If `race` is set, the first PE instead writes
+// the element of the second PE at the same time.
 func launchAndCheck(b *B, name string, want int, race bool) error {
 	x, err := b.Zeros(torch.F16, torch.Shape{2}, torch.On(0, 1))
 	if err != nil {

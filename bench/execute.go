@@ -44,8 +44,8 @@ type Options struct {
 }
 
 // Execute runs the bench on a new machine. Wrong values are reported in the result. An
-// error means that the run failed: a kernel was misused, panicked or never ended, or ctx
-// ended.
+// error means that an option is invalid or that the run failed: a kernel was misused,
+// panicked or never ended, or ctx ended.
 func (b Bench) Execute(ctx context.Context, o Options) (*Result, error) {
 	o.KeepLog = o.KeepLog || o.Log != ""
 	var err error
@@ -151,10 +151,9 @@ func (b Bench) newResult(g *topology.Graph, o Options) *Result {
 	return r
 }
 
-// explain merges err, the error of a run, and ended, the error that stopped its machine,
-// into one error for the author of the bench. ended may be nil. A panic becomes one line
-// with its place in the author's code. The stack is kept only if kernbench's own code
-// panicked.
+// explain returns the error to show to the author of the bench. err is the error of a run,
+// and `ended` is the error that stopped its machine, or nil. A panic becomes one line with
+// its place in the author's code. The stack is kept only if kernbench's own code panicked.
 func explain(err, ended error) error {
 	var inKernel *sim.PanicError
 	var wrong *tl.Error
@@ -186,7 +185,7 @@ type Reads struct {
 }
 
 // ReadsOf counts the host's reads in an op log. Reads.Digest is the 64-bit FNV-1a hash of
-// the digests of all reads.
+// the digests of all reads that have one.
 func ReadsOf(log *oplog.Log) (r Reads) {
 	sum := fnv.New64a()
 	for i := range log.Ops {

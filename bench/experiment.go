@@ -107,7 +107,7 @@ func (x typedExperiment[P, R]) columns() []table.Column {
 	return append(table.ColumnsOf(p), table.ColumnsOf(zeroRow[R]())...)
 }
 
-// zeroRow returns a zero value of the row type of R.
+// zeroRow returns a zero value of R, or of the element type if R is a slice of rows.
 func zeroRow[R any]() any {
 	t := reflect.TypeFor[R]()
 	if t.Kind() == reflect.Slice {
@@ -169,8 +169,8 @@ const pointsFile = "points.jsonl"
 
 // prepare creates the folder and returns the options for running the points. The options
 // include a function that removes the tables and the page of an earlier run, because they
-// do not describe the new points. The function is called once this run is certain to
-// continue.
+// do not describe the new points. The function is called when the points file has been
+// accepted, before the first point runs.
 func (e *E) prepare() (o experiment.Options, err error) {
 	folder := e.Options.Folder
 	program, err := version.Program()

@@ -69,7 +69,8 @@ func TestFolderRefused(t *testing.T) {
 	}
 }
 
-// TestTraceOfAFailure checks that a run that fails leaves no trace file.
+// TestTraceOfAFailure checks that a run that fails leaves no trace file, and that a run
+// that succeeds writes one.
 func TestTraceOfAFailure(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "t.json")
 	fails := errors.New("no luck")

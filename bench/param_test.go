@@ -89,7 +89,8 @@ func TestRegisterParams(t *testing.T) {
 }
 
 // TestParams checks that a bench receives the given values of parameters and the defaults
-// of the others, and that the result contains the values of all parameters.
+// of the others, and that the result contains the values of all parameters. Invalid values
+// and unknown parameters must be errors.
 func TestParams(t *testing.T) {
 	for _, tt := range []struct {
 		given map[string]string

@@ -93,7 +93,7 @@ func All() []Bench {
 	return slices.SortedFunc(maps.Values(registry), func(a, b Bench) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// Find returns the bench with a name, and reports whether there is one.
+// Find returns the bench with the given name, and reports whether there is one.
 func Find(name string) (Bench, bool) {
 	b, ok := registry[name]
 	return b, ok
@@ -137,8 +137,8 @@ var FormerParams = map[string]string{
 	"datatype": "dtype", "precision": "dtype", "algorithm": "algo", "ccl-algorithm": "algo", "n-elem": "elems",
 }
 
-// FindParam returns the parameter with a name or a former name, and reports whether there
-// is one.
+// FindParam returns the parameter whose name or former name is `name`, and reports whether
+// there is one.
 func (b Bench) FindParam(name string) (p Param, ok bool) {
 	for _, name := range []string{name, FormerParams[name]} {
 		if i := slices.IndexFunc(b.Params, func(p Param) bool { return p.Name == name }); i >= 0 {
@@ -168,7 +168,8 @@ func (p Param) check(value string) error {
 	return nil
 }
 
-// checkParams panics if a parameter of the bench is incomplete or declared twice.
+// checkParams panics if a parameter of the bench is incomplete, is declared twice, or has
+// an invalid name or default.
 func (b Bench) checkParams() {
 	for i, p := range b.Params {
 		switch {
@@ -185,7 +186,9 @@ func (b Bench) checkParams() {
 }
 
 // params returns the values of all parameters: the given values, and the defaults of the
-// others. It reports former names through ctx.
+// others. The configuration `collectives` can choose a default; nil stands for the preset.
+// params returns an error for an unknown parameter or an invalid value. It reports former
+// names through ctx.
 func (b Bench) params(ctx context.Context, given map[string]string, collectives *ccl.Config) (map[string]string, error) {
 	if len(b.Params)+len(given) == 0 {
 		return nil, nil
@@ -225,7 +228,8 @@ func (b Bench) params(ctx context.Context, given map[string]string, collectives 
 }
 
 // currentParams returns the given values with former names of parameters replaced by
-// current names. It reports the former names through ctx.
+// current names. It reports the former names through ctx. It returns an error if a
+// parameter is given by two names.
 func (b Bench) currentParams(ctx context.Context, given map[string]string) (map[string]string, error) {
 	current := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(given)) {

@@ -134,8 +134,8 @@ func (c Config) paramText() string {
 // nanoseconds formats a time for tables: the exact number of nanoseconds.
 func nanoseconds(t torch.Time) string { return string(t.AppendIn(nil, simtime.Nanosecond)) }
 
-// verdict returns the last line of the text: how much was compared, and whether the values
-// are right.
+// verdict returns the line of the text that says how much was compared, and whether the
+// values are right.
 func (r *Result) verdict() string { return "values " + Verdict(r.Config.Data != "off", r.Checks) }
 
 // Verdict summarizes checks: first the checks of values, if values were computed, then all

@@ -216,8 +216,8 @@ values ok: 4 elements compared in 1 check
 	}
 }
 
-// TestVerdict checks the last line of the text for right, wrong and missing values, and the
-// sentences of Wrong.
+// TestVerdict checks the line that verdict returns for right, wrong and missing values, and
+// the sentences of Wrong.
 func TestVerdict(t *testing.T) {
 	right, bad := torch.Check{Name: "x", Elems: 8}, torch.Check{Name: "y", Elems: 1, Wrong: "element 0 is 1, want 2"}
 	holds, fails := torch.Check{Name: "no time below the bound"}, torch.Check{Name: "times rise", Wrong: "8 take 2ns, less than 4"}

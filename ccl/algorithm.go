@@ -41,8 +41,9 @@ type Neighbor struct {
 	Inbox    int // the index of this rank in the Neighbors of the peer
 }
 
-// withInboxes returns the neighbours of a rank with the field Inbox set. The argument
-// neighbors returns the neighbours of any rank without Inbox.
+// withInboxes returns the neighbours of a rank with the field Inbox set to the index of the
+// rank in the list of the neighbour. `neighbors` returns the neighbours of any rank without
+// Inbox.
 func withInboxes(rank int, neighbors func(rank int) []Neighbor) []Neighbor {
 	list := neighbors(rank)
 	for i := range list {
@@ -121,9 +122,9 @@ func (a *Algorithm) Ports(p *Plan) int {
 	return most
 }
 
-// CheckNeighbors returns an error if Neighbors lists a rank that does not exist. With
-// inboxes it also returns an error if a neighbour does not list the rank at the index that
-// the field Inbox gives.
+// CheckNeighbors returns an error if Neighbors lists a rank that does not exist. If
+// `inboxes` is set, it also returns an error if a neighbour does not list the rank at the
+// index that the field Inbox gives.
 func (a *Algorithm) CheckNeighbors(p *Plan, inboxes bool) error {
 	lists := make([][]Neighbor, p.Ranks)
 	for rank := range lists {

@@ -37,7 +37,8 @@ type relayPiece struct {
 }
 
 // piece returns the piece of a block that item `at` carries after the given number of hops.
-// The piece is empty if the block arrived at its destination earlier.
+// The piece is empty if the block arrived at its destination earlier, or if there is no
+// rank at the distance that the item stands for.
 func (r *ringAllToAll) piece(at item, hops int) relayPiece {
 	distance := at.segment/r.cut.segments*r.group + at.message/r.cut.pieces + 1
 	if distance >= r.Ranks || at.step >= distance {

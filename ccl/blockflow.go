@@ -95,7 +95,8 @@ func (f *blockFlow) forwards(step, i int) bool {
 }
 
 // ownTile returns this rank's own value of the elements x, which are to be combined with
-// those of other ranks. It reports whether the value was held in TCM under key.
+// those of other ranks. It reports whether the value was held in TCM under `key`; otherwise
+// it loads the value from memory.
 func (f *blockFlow) ownTile(at item, x block, key heldBlock) (tile tl.Tile, held bool) {
 	if tile, held = f.held[key]; held {
 		delete(f.held, key)

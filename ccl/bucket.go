@@ -9,8 +9,8 @@ import (
 
 // bucketAlgorithm registers a bucket algorithm: an algorithm that moves blocks around rings
 // of ranks. The function `paths` returns, for a rank, the rings along which each share of
-// the data moves. `also` lists collectives that the algorithm performs in addition to the
-// usual ones.
+// the data moves. `also` lists collectives that the algorithm performs in addition to
+// all-reduce, all-gather and reduce-scatter.
 func bucketAlgorithm(name, summary string, neighbors func(*Plan, int) []Neighbor, paths func(*Plan, int) []path, also ...Collective) *Algorithm {
 	return builtin(&Algorithm{
 		Name: name, Summary: summary, Collectives: append([]Collective{AllReduce, AllGather, ReduceScatter}, also...),
@@ -200,8 +200,8 @@ func (b *bucket) phases(f *blockFlow) (list []Phase) {
 	return list
 }
 
-// newBucketPipeline returns the pipeline of a rank: one flow for each path in list, divided
-// into segments and messages.
+// newBucketPipeline returns the pipeline of a rank: one flow for each path in `list` that
+// carries data, divided into segments and messages.
 func newBucketPipeline(m *member, list []path) *pipeline {
 	l := &pipeline{member: m, interleaved: 1, spacing: 1}
 	largest, group, held := 0, 0, 0 // elements of a block; blocks held between dimensions, on the first path and on all

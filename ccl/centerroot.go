@@ -46,8 +46,8 @@ type gridTree struct {
 	devices    bool // the grid consists of devices, not of cubes
 }
 
-// add adds to node n the edges of the grid position `at`. The function rank returns the
-// rank at a position.
+// add adds to node n the edges of the grid position `at`. `rank` returns the rank at a
+// position.
 func (t gridTree) add(n *TreeNode, at int, rank func(at int) int) {
 	x, y, rx, ry := at%t.w, at/t.w, t.root%t.w, t.root/t.w
 	n.Root = at == t.root
@@ -74,7 +74,8 @@ func (t gridTree) add(n *TreeNode, at int, rank func(at int) int) {
 	}
 }
 
-// rootCube returns the index of the root cube of each device.
+// rootCube returns the index of the root cube of each device. p.RootCube gives it, counted
+// from 1; without a valid RootCube it is the cube in the middle.
 func (p *Plan) rootCube(l Layout) int {
 	if p.RootCube == 0 || p.RootCube > l.cubes() {
 		return middle(l.CubeW, l.CubeH)

@@ -139,7 +139,8 @@ func (d *direct) run(with exchanger) {
 	oneFlow{with, d.cut.segments, d.steps, d.cut.pieces}.run(d.member)
 }
 
-// gathers reports whether item `at` belongs to an all-gather.
+// gathers reports whether item `at` belongs to an all-gather, or to the second step of an
+// all-reduce, which gathers the reduced blocks.
 func (d *direct) gathers(at item) bool { return d.Collective == AllGather || at.step == 1 }
 
 // piece returns the part of block b that item `at` carries.
@@ -147,9 +148,9 @@ func (d *direct) piece(at item, b block) block {
 	return b.slice(d.cut.piece(b.n, at.segment, at.message))
 }
 
-// receive receives the messages of item `at` from all other ranks. In an all-gather or
-// all-to-all it stores them. In a reduce-scatter it returns the reduction of all messages
-// and of the rank's own piece.
+// receive receives the messages of item `at` from all other ranks. If the item gathers, or
+// in an all-to-all, it stores them. Otherwise it returns the reduction of all messages and
+// of the rank's own piece, and stores the reduction if there is no further step.
 func (d *direct) receive(at item) (x tl.Tile) {
 	if d.Collective == AllToAll || d.gathers(at) {
 		for rank := range d.receiveOrder {

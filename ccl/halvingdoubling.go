@@ -30,9 +30,10 @@ func halvingNeighbors(p *Plan, rank int) (list []Neighbor) {
 	return list
 }
 
-// halvingInbox returns the maximum number of elements that a rank receives from one
-// partner. These are at most half of all blocks. An all-reduce receives the same number
-// again in the all-gather.
+// halvingInbox returns an upper bound on the number of elements that a rank receives from
+// one partner. In an all-reduce, these are at most half of the blocks in the
+// reduce-scatter, and the same number again in the all-gather. For other collectives the
+// bound is the number of all elements.
 func halvingInbox(p *Plan) int {
 	if p.Collective == AllReduce {
 		blocks := p.halvingBlocks()
@@ -84,7 +85,7 @@ type halvingStep struct {
 
 func (s *halvingStep) count() int { return s.high - s.low }
 
-// block returns the number of the i-th block that the rank sends in the step. If sends is
+// block returns the number of the i-th block that the rank sends in the step. If `sends` is
 // false, it returns the number of the i-th block that the rank receives.
 func (s *halvingStep) block(i int, sends bool) int {
 	if s.gathers == sends {

@@ -110,7 +110,8 @@ func shift(ranks int, count func(rank int) int) (list []Message) {
 	return list
 }
 
-// counts returns the number of elements of each block of In and Out of a rank.
+// counts returns the number of elements of each block of In and Out of a rank. For SendRecv
+// it also sets e.Messages.
 func (e *experiment) counts(rank int) (in, out []int) {
 	every := func(n func(other int) int) (list []int) {
 		for other := range e.Ranks {

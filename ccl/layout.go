@@ -53,8 +53,8 @@ type grid struct {
 }
 
 // grid returns the grid of the ranks. If each device has one rank, it is the grid of the
-// devices. If the layout is not known, it is the most square grid, at least as wide as
-// high; a prime number of ranks forms one row.
+// devices. Otherwise it is the most square grid, at least as wide as high; a prime number
+// of ranks forms one row.
 func (p *Plan) grid() grid {
 	if p.Layout.known(p.Ranks) && p.Layout.cubes() == 1 {
 		return grid{p.Layout.W, p.Layout.H, p.Layout.wraps()}

@@ -125,9 +125,9 @@ func (l *pipeline) round(i, steps, round int, yield func(action) bool) bool {
 }
 
 // move yields the actions that receive the messages of one step and send the messages of
-// another step, for the interleaved flows that begin with flow i. incoming and outgoing
-// give the segment and the step. A step that is out of range has no messages. It reports
-// whether yield asked for more.
+// another step, for the interleaved flows that begin with flow i. `incoming` and `outgoing`
+// give the segments and the numbers of the two steps. A step that is out of range has no
+// messages. move reports whether yield asked for more.
 func (l *pipeline) move(i int, incoming, outgoing item, yield func(action) bool) bool {
 	f := l.flows[i]
 	in, out := 0, 0
@@ -207,9 +207,9 @@ func (l *pipeline) receive(i int, at item) (x tl.Tile, early bool) {
 	return l.flows[i].receive(at), false
 }
 
-// chooseSpacing returns the smallest spacing between segments, in rounds, with which no
-// channel carries more than `ahead` messages in a round. The result is at least `least`. If
-// no smaller spacing is enough, the result is `steps`.
+// chooseSpacing returns the spacing between segments, in rounds: the smallest spacing from
+// `least` on with which no channel carries more than `ahead` messages in a round. If no
+// spacing below `steps` is enough, the result is `steps`.
 func (l *pipeline) chooseSpacing(steps, ahead, least int) int {
 	for spacing := least; spacing < steps; spacing++ {
 		if l.maxLoad(spacing, steps) <= ahead {

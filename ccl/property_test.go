@@ -12,8 +12,8 @@ import (
 )
 
 // drawExperiment draws a random experiment: algorithm, collective, group, counts, dtype,
-// reduction and queues. The queues hold as many messages as the plan says. If collectives
-// are given, it draws one of them.
+// reduction and queues. The queues hold as many messages as the plan says. The collective
+// is one of the given collectives.
 func drawExperiment(t *rapid.T, collectives ...Collective) experiment {
 	c := rapid.SampledFrom(collectives).Draw(t, "collective")
 	e := experiment{algorithm: rapid.SampledFrom(Algorithms(c)).Draw(t, "algorithm"), preset: "default"}
@@ -82,8 +82,8 @@ func TestAnythingIsRight(t *testing.T) {
 }
 
 // TestSameInputGivesTheSameBytes checks that the order in which elements are combined
-// depends only on ranks and counts. A run with different message sizes, queues and memories
-// must give the same bits.
+// depends only on ranks and counts. A run with smaller messages, and with inboxes in place
+// of queues or the reverse, must give the same bits.
 func TestSameInputGivesTheSameBytes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e := drawExperiment(t, AllReduce, Reduce, ReduceScatter)

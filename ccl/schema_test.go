@@ -195,7 +195,7 @@ var (
 )
 
 // mutate changes a tree of YAML values in every place: it deletes keys, adds keys and
-// replaces values. After each change it calls try with a description, and then undoes the
+// replaces values. After each change it calls `try` with a description, and then undoes the
 // change.
 func mutate(path string, tree map[string]any, try func(what string)) {
 	for _, key := range strangeKeys {

@@ -15,8 +15,8 @@ func textbook(a *Algorithm, c Collective, bytes int, sets ...string) experiment 
 	}
 }
 
-// within checks that the ratio of a time to a formula, both in nanoseconds, is between low
-// and high.
+// within checks that the ratio of a time to a formula, both in nanoseconds, is between
+// `low` and `high`.
 func within(t *testing.T, what string, got, formula, low, high float64) {
 	t.Helper()
 	if ratio := got / formula; ratio < low || ratio > high {

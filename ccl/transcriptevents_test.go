@@ -104,7 +104,7 @@ func (s *transcript) peer(rank int, port tl.Port) int {
 	return all[slices.IndexFunc(all, func(n Neighbor) bool { return n.Port == port })].Rank
 }
 
-// value returns the elements of the tile that operation id produced.
+// value returns the elements of the tile that operation `id` produced.
 func (s *transcript) value(t *testing.T, id oplog.ID) numbers {
 	t.Helper()
 	data, err := s.data.Value(id)
@@ -125,7 +125,8 @@ func (n numbers) String() string {
 	return fmt.Sprint([]int(n))
 }
 
-// integers returns the n elements of data, which are of i32, from index `at` on.
+// integers returns n elements of dtype i32 from data, beginning with the element at index
+// `at`.
 func integers(data []byte, at, n int) numbers {
 	list := make(numbers, n)
 	for i := range list {
@@ -159,8 +160,8 @@ func (s *transcript) locate(t *testing.T, op *oplog.Op) (elements [2]int, own bo
 	return elements, false
 }
 
-// writeEvents writes the events in order of time. Events at the same time share one heading
-// with the time.
+// writeEvents writes the events that onlyRank and onlyElement select, in order of time.
+// Events at the same time share one heading with the time.
 func (s *transcript) writeEvents(out *strings.Builder) {
 	s.events = slices.DeleteFunc(s.events, func(e *event) bool {
 		return s.onlyRank != none && e.rank != s.onlyRank ||

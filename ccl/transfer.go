@@ -100,8 +100,8 @@ func (p *Plan) treeChunks(place, n int) chunks {
 	}
 }
 
-// transfer returns a transfer whose items are the chunks of c. do handles each chunk that
-// is not empty. needs appends the cases that such a chunk waits for to `cases`.
+// transfer returns a transfer whose items are the chunks of c. `do` handles each chunk that
+// is not empty. `needs` appends the cases that such a chunk waits for to `cases`.
 func (c chunks) transfer(needs func(cases []tl.Case, at, n int) []tl.Case, do func(at, n int)) *transfer {
 	var cases []tl.Case
 	return &transfer{

@@ -26,8 +26,9 @@ type inboxLink struct {
 	received int    // messages received so far
 }
 
-// Connect returns the transport of a rank. neighbors and inbox are the functions Neighbors
-// and Inbox of the rank's algorithm.
+// Connect returns the transport of a rank. Messages go through queues if a.Work is not set,
+// and otherwise through inboxes. `neighbors` and `inbox` are the functions Neighbors and
+// Inbox of the rank's algorithm.
 func (a *Args) Connect(t *tl.PE, neighbors func(*Plan, int) []Neighbor, inbox func(*Plan) int) *Transport {
 	c := &Transport{t: t, dtype: a.DType}
 	if !a.Work.DType.Valid() {
@@ -93,8 +94,8 @@ func (c *Transport) CanRecv(port tl.Port) tl.Case {
 	return tl.CanSignal(l.inbox, tl.GE, l.received+1)
 }
 
-// CanSend appends a case for Select to cases. The case holds when n elements can be sent to
-// the neighbour at a port without waiting. CanSend appends nothing if messages go to
+// CanSend appends a case for Select to `cases`. The case holds when n elements can be sent
+// to the neighbour at a port without waiting. CanSend appends nothing if messages go to
 // inboxes, because sending to an inbox never waits.
 func (c *Transport) CanSend(cases []tl.Case, port tl.Port, n int) []tl.Case {
 	if c.links != nil {

@@ -9,7 +9,7 @@ import (
 )
 
 // hub returns an all-reduce such as a user might write. Rank 0 adds the messages of all
-// other ranks in the order in which they arrive. The other ranks call send with their
+// other ranks in the order in which they arrive. The other ranks call `send` with their
 // elements and receive the sum.
 func hub(send func(ports *Transport, port tl.Port, x tl.Tile)) *Algorithm {
 	neighbors := func(p *Plan, rank int) (list []Neighbor) {
@@ -56,7 +56,7 @@ func hub(send func(ports *Transport, port tl.Port, x tl.Tile)) *Algorithm {
 	}
 }
 
-// TestTransport checks that the kernel of hub computes the same bits with queues and with
+// TestTransport checks that the kernel of hub computes the right sums with queues and with
 // inboxes, for odd numbers of ranks.
 func TestTransport(t *testing.T) {
 	for _, ranks := range []int{1, 3, 5, 7, 13} {

@@ -60,8 +60,8 @@ func (c *treeMember) allReduce(list chunks) []*transfer {
 }
 
 // upTransfer returns the transfer that combines each chunk of the rank with the same chunk
-// of all children: first the rank's own chunk, then each child's in order. It calls deliver
-// with each sum. deliver sends the sum to the neighbours in `to`.
+// of all children: first the rank's own chunk, then each child's in order. It calls
+// `deliver` with each sum, after the neighbours in `to` have free slots for the sum.
 func (c *treeMember) upTransfer(list chunks, deliver func(at int, x tl.Tile), to ...Neighbor) *transfer {
 	var own tl.Tile
 	return list.transfer(func(cases []tl.Case, at, n int) []tl.Case {
@@ -80,8 +80,9 @@ func (c *treeMember) upTransfer(list chunks, deliver func(at int, x tl.Tile), to
 	})
 }
 
-// downTransfer returns the transfer that sends each chunk to all children. The root loads
-// the chunks from in(0). Other ranks receive the chunks from their parent.
+// downTransfer returns the transfer that sends each chunk to all children and stores it in
+// the output. The root loads the chunks from in(0). Other ranks receive the chunks from
+// their parent.
 func (c *treeMember) downTransfer(list chunks, in func(block int) tl.Ptr) *transfer {
 	return list.transfer(func(cases []tl.Case, _, n int) []tl.Case {
 		if !c.node.Root {
@@ -102,7 +103,7 @@ func (c *treeMember) downTransfer(list chunks, in func(block int) tl.Ptr) *trans
 	})
 }
 
-// canSend appends to cases, for each neighbour in `to`, the case that n elements can be
+// canSend appends to `cases`, for each neighbour in `to`, the case that n elements can be
 // sent to the neighbour.
 func (c *treeMember) canSend(cases []tl.Case, n int, to []Neighbor) []tl.Case {
 	for _, neighbor := range to {
@@ -120,7 +121,7 @@ func (c *treeMember) sendDown(x tl.Tile) {
 
 // gather sends the rank's own block to its parent, and then the blocks of the ranks below
 // it, each rank before its children. The nearest blocks go first, so that the link to the
-// parent is never idle.
+// parent is never idle. The root stores the blocks instead.
 func (c *treeMember) gather() {
 	for _, from := range c.subtree(nil, c.Rank, 0) {
 		if from.rank == c.Rank && c.node.Root {
@@ -142,7 +143,7 @@ func (c *treeMember) gather() {
 
 // scatter receives blocks from the parent and forwards them to the ranks below, in the
 // reverse order of gather: the farthest block goes first, and the rank's own block comes
-// last.
+// last. The root loads the blocks from its input.
 func (c *treeMember) scatter() {
 	for _, to := range slices.Backward(c.subtree(nil, c.Rank, 0)) {
 		if to.rank == c.Rank && c.node.Root {
@@ -168,8 +169,8 @@ type descendant struct {
 	port tl.Port
 }
 
-// subtree appends a rank and all ranks below it to list, and returns the list. Each rank
-// comes before its own children. port is the port that leads to the rank.
+// subtree appends a rank and all ranks below it to `list`, and returns the list. Each rank
+// comes before its own children. `port` is the port of c.Rank that leads towards the rank.
 func (c *treeMember) subtree(list []descendant, rank int, port tl.Port) []descendant {
 	list = append(list, descendant{rank, port})
 	for _, child := range c.shape(c.Plan, rank).Children {

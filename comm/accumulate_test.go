@@ -11,7 +11,7 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// elements converts values, which are small integers, to elements of dtype d and returns
+// elements converts `values`, which are small integers, to elements of dtype d and returns
 // their bytes.
 func elements(d numeric.DType, values ...int64) []byte {
 	wide := make([]byte, 0, 8*len(values))
@@ -26,7 +26,7 @@ func elements(d numeric.DType, values ...int64) []byte {
 // TestAccumulate checks the sums after every rank has accumulated the same elements at
 // every rank, all at the same time. Sums of small integers are exact in every dtype. For
 // dtypes smaller than a word, the first and last element are in the middle of a word, and
-// the last word is the end of the window.
+// the last word is the end of the window. The signal behind the elements must stay zero.
 func TestAccumulate(t *testing.T) {
 	const count, rounds = 13, 5
 	runOnSizes(t, func(c *comm.Comm) error {

@@ -8,7 +8,7 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// measurePair runs body on two ranks as a benchmark, once for each backend. `body` must
+// measurePair runs `body` on two ranks as a benchmark, once for each backend. `body` must
 // repeat its work `rounds` times.
 func measurePair(b *testing.B, body func(w *comm.Window, rounds int) error) {
 	for _, backend := range backends {

@@ -72,8 +72,9 @@ func TestRegistered(t *testing.T) {
 	}
 }
 
-// TestValues runs every bench on every preset. It checks that the bench compares values,
-// that all values are right and that there are no races.
+// TestValues runs every bench on every preset, except for combinations that take long. It
+// checks that the bench compares values, that all values are right and that there are no
+// races.
 func TestValues(t *testing.T) {
 	for _, preset := range topology.Presets() {
 		g := compilePreset(t, preset)
@@ -94,7 +95,7 @@ func TestValues(t *testing.T) {
 
 // TestTimesWithoutValues checks that a run without the data phase has the same times as a
 // run with values. It leaves out the copies of a model's weights and the reads of checks,
-// which only a run with values makes.
+// which only a run with values makes, and the columns that need values or an op log.
 func TestTimesWithoutValues(t *testing.T) {
 	for _, name := range names {
 		with, without := execute(t, name, bench.Options{Params: quickParams[name]}), execute(t, name, bench.Options{Params: quickParams[name], Options: torch.Options{NoData: true}})
@@ -126,7 +127,8 @@ func rowsOf(r *bench.Result) (rows []table.Record) {
 	return rows
 }
 
-// value returns the cell of a row in the column with a name.
+// value returns the cell of a row in the column with the given name. It fails the test if
+// the cell is null or cannot be converted to T.
 func value[T any](t *testing.T, row table.Record, name string) (v T) {
 	t.Helper()
 	text, err := json.Marshal(row.Get(name))
@@ -139,7 +141,7 @@ func value[T any](t *testing.T, row table.Record, name string) (v T) {
 	return v
 }
 
-// runInBench runs the function run as a bench and returns the result of the bench.
+// runInBench runs `run` as a bench and returns the result of the bench.
 func runInBench(t *testing.T, run func(b *bench.B) error) *bench.Result {
 	t.Helper()
 	r, err := bench.Bench{Run: run}.Execute(t.Context(), bench.Options{})
@@ -192,8 +194,9 @@ func TestPE2PE(t *testing.T) {
 }
 
 // TestMatmulComposite runs the product with loaded and with streamed operands. It checks
-// the number of tile products. It also checks that the busy time of each engine equals its
-// formula.
+// the number of tile products, that the busy times of the GEMM engine and of DMA reads
+// equal their formulas, and that the composite lasts at least as long as its GEMMs and at
+// most as long as the launch.
 func TestMatmulComposite(t *testing.T) {
 	rows := rowsOf(execute(t, "matmul_composite", bench.Options{}))
 	if len(rows) != 3 {

@@ -84,7 +84,8 @@ func runAllReduce(b *bench.B) error {
 const maxElems = 1 << 32
 
 // allReduceEntry runs an all-reduce with the settings of one entry of ccl.yaml. It adds a
-// row, notes and a check to the result.
+// row, notes and a check to the result. If the system cannot run the entry, it adds only a
+// note; it returns an error instead if the parameter algo names the entry.
 func allReduceEntry(b *bench.B, name string, s ccl.Settings) error {
 	available, unit := b.NumPEs(), "PEs"
 	if b.Param("ranks-per") == "sip" {
@@ -135,9 +136,9 @@ func allReduceEntry(b *bench.B, name string, s ccl.Settings) error {
 }
 
 // exactAddends returns the value that each rank starts with: 1, 2, 3 and so on. The values
-// start again at 1 as often as needed to keep the sum at most limit. If there are more
-// ranks than limit, the last ranks start with 0. Every partial sum, in any order, is at
-// most limit.
+// start again at 1 as often as needed to keep the sum at most `limit`. If there are more
+// ranks than `limit`, the last ranks start with 0. Every partial sum, in any order, is at
+// most `limit`.
 func exactAddends(ranks, limit int) []int {
 	again, total := ranks, func(p int) int { q, r := ranks/p, ranks%p; return q*p*(p+1)/2 + r*(r+1)/2 }
 	for again > 1 && total(again) > limit {
@@ -150,7 +151,7 @@ func exactAddends(ranks, limit int) []int {
 	return addends
 }
 
-// allReduce runs an all-reduce of a tensor that contains each addend n_elem times. It
+// allReduce runs an all-reduce of a tensor that contains each addend s.NElem times. It
 // returns the tensor after the all-reduce and the statistics of the collective. The first
 // result is nil if values are not computed.
 func allReduce(r *torch.Rank, s ccl.Settings, dtype torch.DType, addends []int, on ...torch.TensorOption) (sum *torch.Array, took dist.Stats) {
@@ -169,7 +170,7 @@ func allReduce(r *torch.Rank, s ccl.Settings, dtype torch.DType, addends []int, 
 // shownRanks is the number of wrong ranks that are reported one by one.
 const shownRanks = 5
 
-// reportRanks checks that every element of each rank's result equals sum. It adds a check
+// reportRanks checks that every element of each rank's result equals `sum`. It adds a check
 // and notes to the result of the bench.
 func reportRanks(b *bench.B, name string, got []*torch.Array, sum int) {
 	check := torch.Check{Name: name}

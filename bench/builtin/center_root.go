@@ -119,9 +119,9 @@ func arrange(g *topology.Graph, a arrangement) (*topology.Graph, error) {
 	return other, nil
 }
 
-// centerRootAllReduce sums addends over all SIPs and returns how long the all-reduce took.
-// Every SIP is a rank and has an addend on the first PE of each of its cubes. kind is the
-// memory of the queue slots.
+// centerRootAllReduce sums addends over all SIPs, checks the sum on every SIP, and returns
+// how long the all-reduce took. Every SIP is a rank and has an addend on the first PE of
+// each of its cubes. kind is the memory of the queue slots.
 func centerRootAllReduce(c *torch.Context, kind topology.BufferKind, elems int) (took torch.Time, err error) {
 	s := torch.Must(c.CCL().Named(""))
 	s.Algorithm, s.BufferKind = ccl.CenterRoot.Name, kind

@@ -48,7 +48,7 @@ func TestCenterRootRows(t *testing.T) {
 }
 
 // newTorusSystem returns the 3×2 torus that the bench derives from the default system, with
-// the settings in sets changed.
+// the settings in `sets` changed.
 func newTorusSystem(t *testing.T, sets ...string) *topology.Graph {
 	t.Helper()
 	spec, err := topology.Load(t.Context(), "torus2x3", append(sets, "system.sips.w=3", "system.sips.h=2")...)

@@ -170,7 +170,8 @@ type cclResult struct {
 	cclRow
 }
 
-// Report checks the results of all points and writes tables, figures and the page.
+// Report checks the results of all points and writes tables, figures and the page. If a
+// point takes no time, it writes only the tables.
 func (m *cclMilestone) Report(e *bench.E, points []cclPoint, rows []cclRow) error {
 	var found cclResults
 	for i, p := range points {
@@ -214,7 +215,7 @@ func (s cclResults) timeless() bool {
 }
 
 // metrics returns the number of points, and the smallest and largest ratio of a latency to
-// its lower bound.
+// its lower bound. The ratios are nil if a latency or bound is 0.
 func (s cclResults) metrics() cclMetrics {
 	m := cclMetrics{Points: len(s)}
 	if s.timeless() {

@@ -107,8 +107,9 @@ hbm,128,256,2156.73862,472.325,0
 	}
 }
 
-// TestMilestoneCCLAll runs all 48 points without values. It compares the times with
-// docs/use/milestones.md and checks everything except values.
+// TestMilestoneCCLAll runs all 48 points without values. It checks that all checks of the
+// bench pass, that the times are those in docs/use/milestones.md, and that the figures are
+// those in docs/img.
 func TestMilestoneCCLAll(t *testing.T) {
 	dir := t.TempDir()
 	r := execute(t, milestoneCCL, bench.Options{Folder: dir, Options: torch.Options{NoData: true}})
@@ -138,7 +139,7 @@ func TestMilestoneCCLAll(t *testing.T) {
 }
 
 // TestMilestoneCCLResume checks that files and results do not depend on interruptions or
-// the number of workers.
+// the number of workers, and that a run without values cannot continue a run with values.
 func TestMilestoneCCLResume(t *testing.T) {
 	whole, resumed := t.TempDir(), t.TempDir()
 	o := bench.Options{Params: quickParams[milestoneCCL], Folder: whole, Options: torch.Options{Threads: 1}}
@@ -264,7 +265,8 @@ func BenchmarkMilestoneCCL(b *testing.B) {
 }
 
 // TestMilestoneFolder checks that a run first removes the tables and the page of an earlier
-// run, and that a folder with the points of another milestone is an error.
+// run but keeps other files, and that a folder with the points of another milestone is an
+// error.
 func TestMilestoneFolder(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"summary.csv", "report.html", "mine.csv"} {

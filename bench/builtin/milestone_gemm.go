@@ -81,7 +81,7 @@ type gemmResult struct {
 	gemmRow
 }
 
-// newGemmMilestone returns a milestone with the sweeps that the parameter sizes selects.
+// newGemmMilestone returns a milestone with the sweeps that --sizes selects.
 func newGemmMilestone(e *bench.E) (*gemmMilestone, error) {
 	return newGemmSweeps(e.Topology.Spec(), gemmGrids[e.Param("sizes")]), nil
 }

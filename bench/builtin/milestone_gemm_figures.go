@@ -214,8 +214,9 @@ func (r roofline) finite() bool { return !math.IsInf(r.flops, 1) && !math.IsInf(
 // is the limit.
 func (r roofline) ridge() float64 { return r.flops / r.bandwidth() }
 
-// minTime returns a lower bound on the time of a product: the time of its operations on the
-// arrays or the time of its bytes between memory and TCM, whichever is longer.
+// minTime returns a lower bound on the time of a product: the time that the MAC arrays need
+// for its operations, or the time to move its bytes between memory and TCM, whichever is
+// longer.
 func (r roofline) minTime(flops float64, read, written topology.Bytes) torch.Time {
 	in, out := float64(read), float64(written)
 	return torch.Time(math.Round(1e15 * max(flops/r.flops, (in+out)/r.channels, max(in, out)/r.port)))

@@ -113,7 +113,8 @@ func runPoint(t *testing.T, p gemmPoint) []gemmRow {
 }
 
 // TestGemmTooLarge checks that a TCM of 2 MiB cannot hold two operands of 1 MiB each in
-// addition to the buffers of a composite, and that it can hold one.
+// addition to the buffers of a composite, and that it can hold one. It also checks the note
+// for a product that does not fit into a TCM of 64 KiB.
 func TestGemmTooLarge(t *testing.T) {
 	for _, tt := range []struct {
 		operands operands

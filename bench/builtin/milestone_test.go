@@ -19,9 +19,9 @@ var update = flag.Bool("update", false, "rewrite the figures of docs/use/milesto
 
 func TestMain(m *testing.M) { os.Exit(rapidtest.Main(m)) }
 
-// checkDocFigures checks that the figures that a milestone has written to the folder dir
-// equal those in docs/img. There, prefix precedes the names of the files. With the flag
-// -update, it first copies the figures to docs/img.
+// checkDocFigures checks that the figures which a milestone has written to the folder `dir`
+// equal those in docs/img. The files in docs/img have the same names with `prefix` in
+// front. With the flag -update, it first copies the figures to docs/img.
 func checkDocFigures(t *testing.T, dir, prefix string, names ...string) {
 	t.Helper()
 	for _, name := range names {
@@ -68,7 +68,7 @@ func checkFiles(t *testing.T, name string, written []string) {
 }
 
 // TestExactTime checks that a time that is written as JSON and read back is the same to the
-// last digit.
+// last digit, and that text which is not such a time is an error.
 func TestExactTime(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := torch.Time(rapid.Int64Range(0, math.MaxInt64).Draw(t, "fs"))

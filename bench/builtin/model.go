@@ -75,7 +75,9 @@ type variantColumns struct {
 
 func (w variant) columns() variantColumns { return variantColumns{w.ranks, w.sequence, w.overlap} }
 
-// variants returns all variants that the parameters choose.
+// variants returns all variants that the parameters choose. With one rank there is only one
+// variant, because sequence parallelism and overlap need several ranks. It panics if a
+// parameter is invalid.
 func variants(b *bench.B, m model) (list []variant) {
 	ranks, pieces := torch.Must(countsParam(b, "tp", 1<<10)), torch.Must(countsParam(b, "overlap", 1<<10))
 	n, what := m.shardedSize()
@@ -119,8 +121,8 @@ func runModel(b *bench.B, m model) error {
 	return nil
 }
 
-// run runs one variant of a model and checks that its result equals want within the
-// tolerance. whole is set if the bench has no other variant.
+// run runs one variant of a model and checks that its result equals `want` within the
+// tolerance. `whole` is set if the bench has no other variant.
 func (w variant) run(b *bench.B, m model, whole bool, want *dense.Matrix) error {
 	results := make([]*torch.Array, w.ranks)
 	a := m.base()

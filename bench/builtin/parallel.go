@@ -49,7 +49,8 @@ func countsParam(b *bench.B, name string, most int) (list []int, err error) {
 // dtypeOf returns the dtype that the value of the parameter dtype names.
 func dtypeOf(b *bench.B) torch.DType { return exactTypes[b.Param("dtype")].dtype }
 
-// checkDivides returns an error if n is not divisible by each number of ranks.
+// checkDivides returns an error unless n is divisible by every number in ranks. The error
+// is about the parameter `param`; `what` says in the error what is divided.
 func checkDivides(param, what string, n int, ranks []int) error {
 	for _, r := range ranks {
 		if n%r != 0 {
@@ -69,8 +70,9 @@ const maxProducts = 1 << 37
 const bytesPerElement = 64
 
 // checkAffordable returns an error if computing and checking values would take too long or
-// more memory than this computer has. elements is the number of elements of inputs and
-// weights. It returns nil if values are not computed.
+// more memory than this computer has. `products` is the number of multiplications, and
+// `elements` the number of elements of inputs and weights. checkAffordable returns nil if
+// values are not computed.
 func checkAffordable(r *torch.Rank, products, elements float64) error {
 	if !r.HasData() {
 		return nil
@@ -82,7 +84,8 @@ func checkAffordable(r *torch.Rank, products, elements float64) error {
 }
 
 // groupOptions returns the options of the process group. They select the algorithm that the
-// parameter algo names.
+// parameter algo names. There are no options if algo is "ccl.yaml", and an error if no
+// algorithm has that name.
 func groupOptions(b *bench.B) ([]dist.GroupOption, error) {
 	name := b.Param("algo")
 	if name == ccl.File {
@@ -127,7 +130,7 @@ func systemWithSIPs(b *bench.B, sips int) (*topology.Graph, error) {
 
 // runOnRanks runs a worker on each SIP of a system, with tensor parallelism over all SIPs.
 // The process group has the given options. The workers run on the machine of the bench if
-// they are the whole bench and g is its system, and otherwise on another machine.
+// `whole` is set and g is the system of the bench, and otherwise on another machine.
 func runOnRanks(b *bench.B, g *topology.Graph, whole bool, options []dist.GroupOption, worker func(r *torch.Rank) error) error {
 	ranks := g.Spec().System.SIPs.Count
 	run := func(on *bench.B) error {
@@ -156,7 +159,7 @@ func checkSameBits(b *bench.B, name string, ranks []*torch.Array) {
 	b.AddCheck(check)
 }
 
-// gemmTime returns the longest busy time of a GEMM engine of a SIP.
+// gemmTime returns the longest busy time among the GEMM engines of a SIP.
 func gemmTime(r *torch.Rank, sip int) (most torch.Time) {
 	spec := r.Topology().Spec()
 	first := r.PE(sip, 0, 0)

@@ -14,7 +14,7 @@ import (
 )
 
 // smallSystem returns a system with 2 × 2 cubes per device and the PEs of the default
-// system. sets holds further settings to change.
+// system. `sets` holds further settings to change.
 func smallSystem(t *testing.T, sets ...string) *topology.Graph {
 	t.Helper()
 	spec, err := topology.Load(t.Context(), "ring6", append([]string{"sip.cube_mesh.w=2", "sip.cube_mesh.h=2"}, sets...)...)

@@ -42,9 +42,10 @@ func taskSizes(b *bench.B, most int) (tasks, elems int) {
 // taskRow returns the row of a run, for benches whose rows have no columns of their own.
 func taskRow(r *task.Result) any { return chart.NewRow(r) }
 
-// runUnderEach runs a program under each runtime that the parameters choose. For each run,
-// it adds the row that the function row returns. It draws all runs into one picture if the
-// parameters ask for it.
+// runUnderEach calls `run` for each runtime that the parameters choose. For each run, it
+// adds the row that `row` returns. If all runtimes are chosen, a runtime that cannot store
+// the tasks is left out with a note. It draws all runs into one picture if the parameters
+// ask for it.
 func runUnderEach(b *bench.B, title string, run func(r task.Runtime) *task.Result, row func(*task.Result) any) error {
 	picture, given := b.Param("gantt-svg"), b.Param("gantt-skip-building")
 	skip := given == "on"

@@ -80,8 +80,8 @@ func (m *mlp) fill() {
 	m.w2, m.b2 = normalNumbers(m.ffn*m.hidden, 1/math.Sqrt(float64(m.ffn)), 4), normalNumbers(m.hidden, 1, 5)
 }
 
-// reference computes the result of the MLP on one device. It computes the second product as
-// a sum of one partial product per rank.
+// reference computes the result of the MLP in plain Go. Like the devices, it computes the
+// second product as a sum of one partial product per rank.
 func (m *mlp) reference(ranks int) *dense.Matrix {
 	matrix := func(rows, cols int, data []float32) *dense.Matrix { return dense.New(rows, cols, data, m.dtype) }
 	h := dense.Add(dense.MatMul(matrix(m.tokens, m.hidden, m.x), matrix(m.hidden, m.ffn, m.w1), 1, torch.F32), matrix(1, m.ffn, m.b1), torch.F32).Round(m.dtype)

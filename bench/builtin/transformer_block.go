@@ -210,7 +210,7 @@ type linearLayer interface {
 }
 
 // newLinear builds the linear layer with the given name, which is a layer of block b, and
-// its weights. The function make creates the layer.
+// its weights. `make` creates the layer.
 func newLinear[L linearLayer](r *torch.Rank, b *block, name string, o tp.Options, make func(*torch.Rank, string, int, int, tp.Options) (L, error)) L {
 	size := b.linearLayers()[slices.IndexFunc(b.linearLayers(), func(l blockLayer) bool { return l.name == name })]
 	l := torch.Must(make(r, name, size.in, size.out, o))

@@ -233,8 +233,9 @@ func TestBoundOfUnevenBlocks(t *testing.T) {
 	}
 }
 
-// TestBoundOfNothingAndTooMuch checks that the bound is 0 if no data has to move, and Never
-// if the number of bytes overflows.
+// TestBoundOfNothingAndTooMuch checks for all collectives but the barrier that the bound is
+// 0 if no data has to move, and Never if the number of bytes overflows. It also checks that
+// one rank and a SendRecv without messages move nothing.
 func TestBoundOfNothingAndTooMuch(t *testing.T) {
 	g := graph(t, "default")
 	for _, c := range ccl.Collectives() {

@@ -142,10 +142,10 @@ func (d *demand) crossing(s share) (out, in uint64) {
 func (d *demand) toRoot() bool { return d.collective == ccl.Reduce || d.collective == ccl.Gather }
 
 // volume returns the number of units that k regions must receive together, if the regions
-// hold all ranks. It returns 0 for collectives without sums, because for these collectives
-// no volume gives a larger bound than the worst cut. With sums the total is larger than
-// what the regions must receive one by one, because only ranks add, and all ranks are in
-// the regions.
+// hold all ranks. For a collective with sums, this is more than the cuts around single
+// regions show, because only ranks add, and all ranks are in the regions. volume returns 0
+// for collectives without sums, because their volume gives no larger bound than the worst
+// cut.
 func (d *demand) volume(k int) uint64 {
 	others := uint64(k - 1)
 	switch d.collective {

@@ -45,8 +45,8 @@ type hop struct {
 	time simtime.Time
 }
 
-// newDistances returns the links of a system that carry data. With reverse, each link leads
-// in the opposite direction.
+// newDistances returns the links of a system that carry data. If `reverse` is set, each
+// link leads in the opposite direction.
 func newDistances(g *topology.Graph, reverse bool) distances {
 	d := make(distances, g.NumNodes())
 	for _, l := range g.Links() {

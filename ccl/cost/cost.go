@@ -43,7 +43,8 @@ func Cost(a *ccl.Algorithm, p *ccl.Plan, n *Network) (t simtime.Time, ok bool) {
 
 // Pick returns the algorithm with the lowest cost, and that cost. If several algorithms
 // have the same cost, it prefers the first in the list `plain`, and then the first by name.
-// It returns nil if no algorithm for the collective fits and has a cost.
+// In a large group, it leaves out algorithms in which rank 0 has more than maxNeighbors
+// neighbours. It returns nil if no algorithm for the collective fits and has a cost.
 func Pick(p *ccl.Plan, n *Network) (best *ccl.Algorithm, cost simtime.Time) {
 	for _, a := range ccl.Algorithms(p.Collective) {
 		if p.Ranks > maxNeighbors && len(a.Neighbors(p, 0)) > maxNeighbors || n.Fits(a, p) != nil {

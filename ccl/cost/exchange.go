@@ -58,8 +58,8 @@ func (n *Network) exchange(p *ccl.Plan, e *ccl.Exchange) simtime.Time {
 	return first + simtime.Time(e.Segments-1)*period
 }
 
-// ringExchange computes the cost of an all-to-all around a ring: N-1 steps for the first
-// blocks, followed by the remaining blocks on the busiest link.
+// ringExchange computes the cost of an all-to-all around a ring of N ranks: N-1 steps for
+// the first blocks, followed by the remaining blocks on the busiest link.
 func (n *Network) ringExchange(p *ccl.Plan, e *ccl.Exchange) simtime.Time {
 	bytes := int64(e.Elems * p.DType.Size())
 	var step, trip simtime.Time

@@ -104,8 +104,8 @@ func (n *Network) fits(a *ccl.Algorithm, p *ccl.Plan, ports int) error {
 // leastTile is the minimum number of bytes of TCM that a tile occupies.
 const leastTile topology.Bytes = 256
 
-// sharers returns the number of ranks on the cube with the most ranks. These ranks share
-// the memory of the cube.
+// sharers returns the maximum number of ranks, over all lanes, that share the memory of a
+// cube.
 func (n *Network) sharers() (most int) {
 	each, count := n.g.Spec().PEsPerCube(), map[int]int{}
 	for _, pe := range n.pes {

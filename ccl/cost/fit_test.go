@@ -87,9 +87,9 @@ func TestSettingsFit(t *testing.T) {
 	}
 }
 
-// TestQueuesAlone checks that, with QueuesAlone, an algorithm is refused if a rank has more
-// neighbours than a PE has ports, and that the error lists the algorithms that need fewer
-// ports.
+// TestQueuesAlone checks that an algorithm without inboxes does not fit if a rank has more
+// neighbours than a PE has ports, and that the error lists the algorithms that need no more
+// ports than a PE has.
 func TestQueuesAlone(t *testing.T) {
 	g := graph(t)
 	a := *ccl.Direct

@@ -152,8 +152,9 @@ func (n *Network) flight(from, to int, bytes int64) simtime.Time {
 	return t / simtime.Time(n.g.Spec().PE.DMA.Outstanding)
 }
 
-// Busiest computes how long the busiest link takes to carry a set of messages. traffic must
-// call add for each message of the set.
+// Busiest computes how long the busiest link takes to carry a set of messages. `traffic`
+// must call `add` for each message of the set. Links between SIPs also carry the messages
+// of the other lanes.
 func (n *Network) Busiest(traffic func(add func(from, to int, bytes int64))) (most simtime.Time) {
 	kind := n.slots()
 	traffic(func(from, to int, bytes int64) {

@@ -40,8 +40,8 @@ func main() {
 // usageError is the error of an invalid flag.
 type usageError struct{ error }
 
-// splitKnown splits words, the comma-separated value of a flag. It returns an error if one
-// of them is not in known.
+// splitKnown splits `words`, the comma-separated value of a flag. It returns an error if
+// one of the words is not in `known`.
 func splitKnown(flag, words string, known []string) ([]string, error) {
 	list := strings.Split(words, ",")
 	for _, word := range list {
@@ -169,7 +169,7 @@ func (t *table) measure(ctx context.Context, mpiProgram *mpi) error {
 	return nil
 }
 
-// median calls value for each round and returns the median of the results.
+// median calls `value` for each round and returns the median of the results.
 func (t *table) median(value func(round) float64) float64 {
 	var list []float64
 	for _, r := range t.rounds {

@@ -22,7 +22,7 @@ var errNoMPI = errors.New("no MPI on this machine: mpicc and mpirun are in the p
 type mpi struct{ program string }
 
 // buildMPI compiles the MPI program that measures collectives. It writes the program to the
-// given folder.
+// given folder. It returns errNoMPI if mpicc or mpirun is not installed.
 func buildMPI(ctx context.Context, folder string) (*mpi, error) {
 	for _, tool := range []string{"mpicc", "mpirun"} {
 		if _, err := exec.LookPath(tool); err != nil {

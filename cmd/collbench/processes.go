@@ -86,9 +86,9 @@ func measureAll(_ context.Context, c *comm.Comm, arg []byte) ([]byte, error) {
 	return json.Marshal(all)
 }
 
-// measure runs case k and returns two medians over its iterations, in microseconds. slowest
-// is the median of the time of the slowest rank, as in mpi/collectives.c. own is the median
-// of this rank's own time.
+// measure runs case k and returns two medians over its iterations, in microseconds.
+// `slowest` is the median of the time of the slowest rank, as in mpi/collectives.c. `own`
+// is the median of this rank's own time.
 func measure[T float32 | coll.F16](g *coll.Group, k Case) (slowest, own float64, err error) {
 	count, ranks := k.Bytes/int(unsafe.Sizeof(T(0))), g.Comm().Size()
 	part := count / ranks

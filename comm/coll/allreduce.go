@@ -96,7 +96,8 @@ func (g *Group) allResident(c *call) bool {
 	return c.count > 0
 }
 
-// raiseAll sets this rank's signal of the given kind to the value step, at all other ranks.
+// raiseAll sets this rank's signal of the given kind to the value `step`, at all other
+// ranks.
 func (g *Group) raiseAll(c *call, phase string, kind int, step int64) error {
 	return g.forEachPeer(func(peer int) error { return g.raise(c, phase, kind, peer, step) })
 }
@@ -241,7 +242,7 @@ func (g *Group) destination(c *call, rank int) []byte {
 	return g.comm.Window(at.window).Peer(rank)[at.off:]
 }
 
-// write copies b to offset off of the dst of a rank.
+// write copies b to offset `off` of the dst of a rank.
 func (g *Group) write(c *call, rank, off int, b []byte) error {
 	if rank == g.rank {
 		copy(c.dst[off:], b)

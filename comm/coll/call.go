@@ -142,7 +142,7 @@ var opNames = [...]string{"sum", "prod", "min", "max", "avg"}
 func (o Op) String() string { return printable.Name("Op", o, opNames[:]) }
 
 // numeric returns the operation of package numeric that combines two operands. For Avg it
-// is an addition; the method combine divides the sum at the end.
+// is an addition; Group.combine divides the sum at the end.
 func (o Op) numeric() numeric.Op {
 	return [...]numeric.Op{numeric.Add, numeric.Mul, numeric.Minimum, numeric.Maximum, numeric.Add}[o]
 }

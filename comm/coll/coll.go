@@ -35,8 +35,9 @@ func bytesOf[T Element](x []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(&x[0])), len(x)*int(unsafe.Sizeof(x[0])))
 }
 
-// Slice returns n elements of this rank's part of window w. They begin at byte offset off,
-// which must be a multiple of the element size. Collectives need not stage such a slice.
+// Slice returns n elements of this rank's part of window w. They begin at byte offset
+// `off`, which must be a multiple of the element size. It returns an error if the window is
+// closed or does not contain the elements. Collectives need not stage such a slice.
 func Slice[T Element](w *comm.Window, off int64, n int) ([]T, error) {
 	var x T
 	size := int64(unsafe.Sizeof(x))
@@ -66,7 +67,7 @@ func Reduce[T Element](g *Group, dst, src []T, op Op, root int) error {
 	return g.Do(KindReduce, dtypeOf[T](), op, root, bytesOf(dst), bytesOf(src))
 }
 
-// Broadcast copies the root's slice data into the slice data of every other rank.
+// Broadcast copies `data` of the root to `data` of every other rank.
 func Broadcast[T Element](g *Group, data []T, root int) error {
 	return g.Do(KindBroadcast, dtypeOf[T](), Sum, root, bytesOf(data), bytesOf(data))
 }

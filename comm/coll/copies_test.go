@@ -15,7 +15,7 @@ type buffers struct {
 	wide, into []int32 // a part for each rank
 }
 
-// newBuffers allocates buffers with parts of count elements: in a window if resident is
+// newBuffers allocates buffers with parts of `count` elements: in a window if `resident` is
 // set, otherwise in private memory.
 func newBuffers(g *coll.Group, count int, resident bool) (b buffers, err error) {
 	n := g.Comm().Size()
@@ -131,8 +131,9 @@ func TestNoAllocation(t *testing.T) {
 	}
 }
 
-// mallocsInCalls makes the given number of calls of collectives and returns the number of
-// allocations that all ranks together made during these calls.
+// mallocsInCalls first calls each collective once, because a first call may allocate. It
+// then makes the given number of calls of collectives and returns the number of allocations
+// that all ranks together made during the latter calls.
 func mallocsInCalls(g *coll.Group, b *buffers, calls int) (int64, error) {
 	for _, c := range collectives { // the first call of each may allocate
 		if err := c.call(g, b); err != nil {
