@@ -90,8 +90,8 @@ func TestDocFigures(t *testing.T) {
 	}
 }
 
-// chart runs kernbench with a bench of tasks and its arguments, and returns the SVG chart
-// that the run draws.
+// chart runs kernbench with a bench of tasks and returns the SVG chart that the run draws.
+// `bench` holds the name of the bench and its arguments.
 func chart(t *testing.T, bench ...string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "gantt.svg")

@@ -53,7 +53,8 @@ func (c *Comm) Fail(op, phase string, peer int, err error) error {
 }
 
 // Find returns the window that holds buffer b of this rank, and the offset of b in this
-// rank's part of the window. It returns nil if no window of the communicator holds b.
+// rank's part of the window. It returns nil if b is empty or if no window of the
+// communicator holds b.
 func (c *Comm) Find(b []byte) (w *Window, off int64) {
 	if len(b) == 0 {
 		return nil, 0

@@ -70,8 +70,8 @@ func TestContextBytes(t *testing.T) {
 	}
 }
 
-// TestContextRefused changes one part of an encoded context to an invalid value and checks
-// the error of UnmarshalBinary.
+// TestContextRefused changes one part of an encoded context to an invalid value. It checks
+// the error of UnmarshalBinary, and that UnmarshalBinary leaves its receiver unchanged.
 func TestContextRefused(t *testing.T) {
 	le := binary.LittleEndian
 	tests := []struct {

@@ -128,8 +128,8 @@ func (c *Comm) receive(p place, peer int, kind uint64) (m message, err error) {
 // reserve reserves a memory segment with the given number of bytes for each of the members,
 // and returns the handle of the segment. The first member reserves the segment and sends
 // the handle to the other members in message m. The first two values of m must be the same
-// at all members. If a member's values differ from those of the first member, reserve calls
-// mismatch and returns the resulting error.
+// at all members. If a member's values differ from those of the first member, reserve fails
+// with the error that mismatch returns.
 func (c *Comm) reserve(p place, members []int, m message, bytes int64, mismatch func(theirs message) error) (handle uint64, err error) {
 	if first := members[0]; first != c.rank {
 		theirs, err := c.receive(p, first, m.kind)
@@ -202,8 +202,9 @@ func (c Context) MarshalBinary() ([]byte, error) {
 	return binary.Append(b, binary.LittleEndian, c.Base)
 }
 
-// UnmarshalBinary decodes a context from its binary format. It returns an error if b is not
-// a context, or is a context of another version.
+// UnmarshalBinary decodes a context from its binary format. It returns an error and leaves
+// c unchanged if b is not a context, has an invalid size or rank, or is a context of
+// another version.
 func (c *Context) UnmarshalBinary(b []byte) error {
 	var h contextHeader
 	if _, err := binary.Decode(b, binary.LittleEndian, &h); err != nil || h.Magic != contextMagic {

@@ -17,8 +17,8 @@ import (
 const domainCount = 256
 
 // domainSum checks sums in domain d. In each round, the member with rank r in the world
-// accumulates i + 100r + round into element i at all members. me is the rank of the caller
-// in the world.
+// accumulates i + 100r + round into element i at all members. After each round, domainSum
+// checks this rank's elements. me is the rank of the caller in the world.
 func domainSum(d *comm.Comm, me, rounds int) error {
 	w, err := d.AllocWindow(8*domainCount, 0)
 	if err != nil {
@@ -194,7 +194,8 @@ func TestDomainRanks(t *testing.T) {
 }
 
 // TestDomainClosed closes a domain that has a window and an inner domain. It checks that
-// all their operations return errors, and that the world remains usable.
+// all operations of the domain and its window, and a barrier of the inner domain, return
+// errors. The world must remain usable.
 func TestDomainClosed(t *testing.T) {
 	runOnBackends(t, 3, func(c *comm.Comm) error {
 		list, err := makeDomains(c, []int{2, 0})

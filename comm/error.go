@@ -65,7 +65,7 @@ func (p place) String() string {
 	return b.String()
 }
 
-// newPlace returns a place without a peer and a signal.
+// newPlace returns a place with neither a peer nor a signal.
 func newPlace(op, phase string) place { return place{op: op, phase: phase, peer: -1, signal: -1} }
 
 // withPeer returns a copy of the place with another peer, which is a rank in the world.
@@ -80,9 +80,10 @@ func (c *Comm) errorAt(p place, err error) *Error {
 	return &Error{Rank: c.world.rank, Peer: p.peer, Op: p.op, Phase: p.phase, Signal: p.signal, Err: err}
 }
 
-// fail poisons the communicator with err and returns the Error that poisoned it. From then
-// on all operations of this rank fail with that Error. The operations of other ranks fail
-// with an error that quotes it.
+// fail poisons the communicator with err and returns the Error that poisoned it. If the
+// communicator was poisoned before, fail changes nothing and returns the earlier Error. All
+// later operations of this rank fail with the returned Error. The operations of other ranks
+// fail with an error that quotes it.
 func (c *Comm) fail(p place, err error) error {
 	e := c.errorAt(p, err)
 	if c.world.poison.CompareAndSwap(nil, e) {
@@ -102,8 +103,9 @@ func (c *Comm) finishWrite(p place, err error) error {
 	return nil
 }
 
-// checkUsable returns an error if the communicator is closed or poisoned, or if its context
-// has ended. p is the operation that the error names.
+// checkUsable returns an error if the communicator is closed or poisoned, if another rank
+// has failed, or if the context that was passed to Open has ended. p is the operation that
+// the error names.
 func (c *Comm) checkUsable(p place) error {
 	if e := c.world.poison.Load(); e != nil {
 		return e

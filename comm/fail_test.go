@@ -12,8 +12,8 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// peerFailed returns the error text of an operation at place that fails because another
-// rank has failed for the given reason.
+// peerFailed returns the text of an error that begins with `place`, for an operation that
+// fails because another rank has failed for the given reason.
 func peerFailed(place string, reason string) string {
 	return place + ": another rank has failed: " + reason
 }
@@ -203,8 +203,8 @@ func checkFields(err error, want comm.Error, text string) error {
 	return nil
 }
 
-// TestCancel checks the errors of a rank whose context ends with a cause while the rank
-// waits, and of a rank whose context has ended before Open.
+// TestCancel checks the errors of two waiting ranks when the context of one of them ends
+// with a cause. It also checks the error of a rank whose context has ended before Open.
 func TestCancel(t *testing.T) {
 	for _, b := range backends {
 		t.Run(b, func(t *testing.T) {

@@ -148,8 +148,8 @@ func TestClosedEarly(t *testing.T) {
 }
 
 // TestClosedAfterItsPart checks that rank 2 may close the communicator after it has
-// notified ranks 0 and 1. Their waits for that signal must succeed, and ranks 0 and 1 can
-// continue to communicate.
+// notified ranks 0 and 1. Both must still see the notification, and they must be able to
+// continue to communicate with each other.
 func TestClosedAfterItsPart(t *testing.T) {
 	for _, b := range backends {
 		t.Run(b, func(t *testing.T) {

@@ -44,8 +44,9 @@ var compareFuncs = map[tl.Cmp]func(a, b int64) bool{
 	tl.LE: func(a, b int64) bool { return a <= b },
 }
 
-// TestCompare checks the result of TestSignal with every comparison, for small, negative
-// and extreme numbers. WaitSignal must return at once if the comparison is true.
+// TestCompare checks the result of the method w.TestSignal with every comparison, for
+// small, negative and extreme numbers. w.WaitSignal must return at once if the comparison
+// is true.
 func TestCompare(t *testing.T) {
 	numbers := []int64{-1 << 63, -2, -1, 0, 1, 2, 1<<63 - 1}
 	runOnBackends(t, 1, func(c *comm.Comm) error {
@@ -148,8 +149,9 @@ func TestRaise(t *testing.T) {
 	})
 }
 
-// TestBank checks that, after Bank(first), Notify, WaitSignal and TestSignal number the
-// signals from first.
+// TestBank checks that, after Bank(first), the methods Notify, WaitSignal and TestSignal
+// number the signals from first. It also checks the errors for signals and banks outside
+// the window.
 func TestBank(t *testing.T) {
 	runOnBackends(t, 2, func(c *comm.Comm) error {
 		w, err := c.AllocWindow(0, 4)
@@ -181,7 +183,8 @@ func TestBank(t *testing.T) {
 }
 
 // TestWaitAnyOfWindows checks that WaitAny with conditions on signals of two windows
-// returns the index of the condition that is true.
+// returns the index of the condition that is true. It also checks that a signal outside its
+// window is an error.
 func TestWaitAnyOfWindows(t *testing.T) {
 	runOnBackends(t, 2, func(c *comm.Comm) error {
 		a, err := c.AllocWindow(0, 1)

@@ -192,7 +192,9 @@ func (w *world) markAsleep(p place) {
 
 // checkDeadlock returns an error if all ranks sleep and none can ever continue. It is
 // called while this rank is asleep. The first call that finds all ranks asleep stores a
-// snapshot of their words waits and polls. Later calls compare the words with the snapshot.
+// snapshot of the words `waits` and `polls` of each rank. A later call reports a deadlock
+// if no `waits` has changed since the snapshot and each `polls` has grown by at least 2.
+// Ranks that have closed the communicator count as asleep.
 func (w *world) checkDeadlock() error {
 	states := make([]rankState, w.size)
 	for rank := range states {
@@ -234,7 +236,7 @@ func (w *world) checkDeadlock() error {
 // communicator.
 const closedWaits = math.MaxUint64
 
-// sleepingWaits returns the word waits of a rank if the rank is asleep. It returns
+// sleepingWaits returns the word `waits` of a rank if the rank is asleep. It returns
 // closedWaits if the rank has closed the communicator, and 0 if the rank is awake.
 func (w *world) sleepingWaits(rank int) (uint64, error) {
 	if _, closed := w.ctrl.closedBy(rank, w.size); closed && rank != w.rank {

@@ -26,7 +26,8 @@ type Window struct {
 }
 
 // AllocWindow creates a window with the given number of bytes and signals at each rank, all
-// zero. Every rank of the communicator calls it with the same sizes.
+// zero. Every rank of the communicator calls it with the same sizes. It returns when all
+// ranks have created the window.
 func (c *Comm) AllocWindow(bytes int64, signals int) (*Window, error) {
 	p := newPlace("window", "alloc")
 	if err := c.checkUsable(p); err != nil {

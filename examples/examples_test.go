@@ -75,8 +75,8 @@ func write(t *testing.T, name, text string) {
 	}
 }
 
-// TestOwnBench builds the example own-bench, and checks the output of its bench and its
-// list of benches.
+// TestOwnBench builds the example own-bench. It checks the output of its bench, its list of
+// benches, and the error for a misspelled bench.
 func TestOwnBench(t *testing.T) {
 	read(t, "own-bench/main.go") // so that a change runs the test again
 	program := build(t, "own-bench")
@@ -109,7 +109,8 @@ func TestOwnBench(t *testing.T) {
 }
 
 // change applies a diff to the text of a program and returns the result. It replaces the
-// lines that begin with - in the diff by the lines that begin with +.
+// lines that begin with - in the diff by the lines that begin with +. The test fails unless
+// the program contains the replaced lines exactly once.
 func change(t *testing.T, program, diff string) string {
 	t.Helper()
 	var before, after strings.Builder

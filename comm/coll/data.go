@@ -25,8 +25,8 @@ func (s source) skip(off int) source {
 	return s
 }
 
-// allSources returns the sources of all ranks in a step, indexed by rank. The parameters
-// have the same meaning as in the method source. The next call reuses the returned slice.
+// allSources returns the results of g.source for all ranks, indexed by rank. The next call
+// reuses the returned slice.
 func (g *Group) allSources(c *call, slotAt, bufferAt int, inPlace bool) []source {
 	g.sources = g.sources[:0]
 	for peer := range g.n {
@@ -35,10 +35,10 @@ func (g *Group) allSources(c *call, slotAt, bufferAt int, inPlace bool) []source
 	return g.sources
 }
 
-// source returns where this rank reads the data of a peer in a step. If inPlace is set and
-// the peer's src is in a window, that is offset bufferAt of src. Otherwise it is offset
-// slotAt of the group's window, where the peer has staged the data. This rank's own data is
-// always offset bufferAt of its src.
+// source returns the place from which this rank reads the data of a peer in a step. This
+// rank's own data is at offset bufferAt of its src. The data of another rank is at offset
+// bufferAt of that rank's src if inPlace is set and the src is in a window. Otherwise the
+// peer has staged the data at offset slotAt of the group's window.
 func (g *Group) source(c *call, peer int, slotAt, bufferAt int, inPlace bool) source {
 	if peer == g.rank {
 		return source{own: c.src[bufferAt:]}
@@ -65,7 +65,9 @@ func (g *Group) read(s source, peer, off, n, scratch int) ([]byte, error) {
 	return b, s.window.Get(peer, int64(s.off+off), b)
 }
 
-// fetch fills dst with the data of source s of a peer.
+// fetch fills dst with the data of source s of a peer. It copies nothing if s is this
+// rank's own data and already begins at dst. In calls with a large dst, the stores bypass
+// the caches.
 func (g *Group) fetch(c *call, dst []byte, s source, peer int) error {
 	if s.window == nil {
 		if !sameStart(dst, s.own) {
@@ -142,7 +144,7 @@ func (g *Group) combine(c *call, sources []source, n int, stream bool, dst ...[]
 }
 
 // divisors returns a buffer of n bytes with elements of dtype d. Each element equals the
-// number of ranks.
+// number of ranks. n is at most the constant `block`.
 func (g *Group) divisors(d numeric.DType, n int) []byte {
 	if g.divisorType != d || len(g.divisor) < n {
 		g.divisorType, g.divisor = d, make([]byte, block)

@@ -61,8 +61,9 @@ func TestDomains(t *testing.T) {
 	}
 }
 
-// TestDomainMismatch checks that the error of ranks that disagree in a domain names their
-// ranks in the world.
+// TestDomainMismatch checks the errors of two ranks that call a collective of a domain with
+// different counts. The errors name the ranks by their numbers in the world, not in the
+// domain.
 func TestDomainMismatch(t *testing.T) {
 	errs := runWorld("inproc", 3, func(c *comm.Comm) error {
 		if c.Rank() == 1 {

@@ -11,9 +11,8 @@ import (
 	"github.com/kernbench/kernbench/comm/coll"
 )
 
-// TestFailure lets rank 1 abort or close in the middle of a program. It checks that every
-// other rank gets an error without waiting for long. The error must name the rank that gets
-// it, a peer and the phase of the collective.
+// TestFailure lets rank 1 abort or close in the middle of a program. It checks the error of
+// every other rank with checkFailure.
 func TestFailure(t *testing.T) {
 	const n, bad = 3, 1
 	for _, backend := range backends {
@@ -54,8 +53,9 @@ func TestFailure(t *testing.T) {
 	}
 }
 
-// checkFailure checks err, the error of a rank whose peer has failed. failure is "abort" or
-// "close".
+// checkFailure checks err, the error of a rank whose peer has failed. `failure` is "abort"
+// or "close". The error must name the rank, a peer, and either the collective and its phase
+// or a put or get. It must end with the reason of the failure.
 func checkFailure(t *testing.T, rank int, err error, failure string) {
 	t.Helper()
 	var e *comm.Error

@@ -22,8 +22,9 @@ func TestFunctions(t *testing.T) {
 	t.Run("bf16", checkFunctions(func(x float64) coll.BF16 { return bfloats[x] }))
 }
 
-// checkFunctions returns a test of the results of all functions between two ranks. Rank 0
-// has the elements 1, 2, 4, 7 and rank 1 has 5, 7, 10, -1.
+// checkFunctions returns a test of the results of all collective functions between two
+// ranks. Rank 0 has the elements 1, 2, 4, 7 and rank 1 has 5, 7, 10, -1. `convert` converts
+// these numbers to the dtype.
 func checkFunctions[T coll.Element](convert func(float64) T) func(t *testing.T) {
 	list := func(values ...float64) (x []T) {
 		for _, v := range values {

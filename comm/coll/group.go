@@ -121,9 +121,9 @@ func (g *Group) stagedAt(step int64) int { return int(step&1) * g.slot }
 // resultAt returns the offset in the group's window of the slot for results of a step.
 func (g *Group) resultAt(step int64) int { return (2 + int(step&1)) * g.slot }
 
-// begin starts a call. It first waits until all ranks have entered the previous call. Then
-// no rank still needs the notes of the call before the previous one, and the notes of this
-// call may overwrite them.
+// begin starts a call and makes this rank's note of the call. It first waits until all
+// ranks have entered the previous call. Then no rank still needs the notes of the call
+// before the previous one, and the notes of this call may overwrite them.
 func (g *Group) begin(c *call) error {
 	if err := g.awaitPreviousCall(c.kind.String()); err != nil {
 		return err
@@ -151,8 +151,8 @@ func (g *Group) awaitPreviousCall(op string) error {
 // number.
 func (g *Group) entrySignal(peer int, call int64) int { return g.signal(entered+int(call&1), peer) }
 
-// announceEntry sends the note of the call to all peers. After that, peers may read the
-// data that this rank has staged for the first step.
+// announceEntry sends this rank's note of the call to all peers. After that, peers may read
+// the data that this rank has staged for the first step.
 func (g *Group) announceEntry(c *call) error {
 	return g.forEachPeer(func(peer int) error {
 		return g.window.Raise(c.kind.String(), "entry", peer, g.entrySignal(g.rank, g.calls), g.calls, &g.ownNote)

@@ -65,8 +65,9 @@ func wide(k coll.Kind) (src, dst bool) {
 // guard is the number of bytes before and after dst that must not change.
 const guard = 16
 
-// newJob picks a random collective of n ranks and fills its inputs. The buffers fit into memoryBytes at
-// each rank. slot is the size of a slot of the group.
+// newJob picks a random collective of n ranks and fills its inputs. It draws all choices
+// with `pick`. The buffers fit into memoryBytes at each rank. slot is the size of a slot of
+// the group.
 func newJob(pick picker, n, slot, memoryBytes int) *job {
 	j := &job{
 		kind:  kinds[pick("kind", len(kinds))],
@@ -196,8 +197,8 @@ func reduceInOrder(d numeric.DType, op coll.Op, operands [][]byte) []byte {
 	return acc
 }
 
-// randomValues returns n random elements of dtype d. They have all magnitudes and include
-// infinities and NaN.
+// randomValues returns n random elements of dtype d. Integers have all magnitudes. Floats
+// are normally distributed, except for some special values such as infinities and NaN.
 func randomValues(r *rand.Rand, d numeric.DType, n int) []byte {
 	b := make([]byte, n*d.Size())
 	special := []float64{0, math.Copysign(0, -1), math.Inf(1), math.Inf(-1), math.NaN(), 1e-7, 6e4}
@@ -243,10 +244,11 @@ func (m memory) bytes(s location, around int) []byte {
 	return b[s.off-around : s.off+s.len+around]
 }
 
-// run executes this rank's part of the job. It checks that dst has the expected result and
-// that nothing else has changed. To provoke races, it overwrites src as soon as this is
-// allowed, and checks dst late. It calls pause before the collective and before the check
-// of dst.
+// run executes this rank's part of the job. It checks that dst has the expected result, and
+// that src and the `guard` bytes before and after dst have not changed. It calls pause
+// before the collective and before the check of dst. To provoke races, it overwrites src
+// before the second pause. If dst and src share memory, run neither checks nor overwrites
+// src.
 func (j *job) run(g *coll.Group, m memory, pause func()) error {
 	const before, after = 0xAA, 0xEE
 	p := &j.ranks[g.Comm().Rank()]

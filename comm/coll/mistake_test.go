@@ -71,8 +71,8 @@ const own = "OWN"
 
 var ranges = []string{"elements 0 to 3, or outside of it", "elements 4 to 7, or outside of it"}
 
-// TestClosed checks the errors of a group that is closed, and of a call whose buffer is in
-// a window that a peer has closed.
+// TestClosed checks the error of a collective after its group was closed. It also checks
+// the errors when a buffer is in a window that a peer has closed.
 func TestClosed(t *testing.T) {
 	for _, n := range []int{1, 2} {
 		commtest.Succeed(t, runGroup("inproc", n, coll.Options{}, func(g *coll.Group) error {
@@ -107,7 +107,7 @@ func TestClosed(t *testing.T) {
 }
 
 // TestSlice checks the elements that Slice returns, and its errors for invalid offsets and
-// lengths.
+// lengths and for a closed window.
 func TestSlice(t *testing.T) {
 	commtest.Succeed(t, runGroup("inproc", 1, coll.Options{}, func(g *coll.Group) error {
 		w, err := g.Comm().AllocWindow(64, 3)

@@ -20,7 +20,8 @@ type remote struct{ inproc.Backend }
 
 func init() { comm.Register("remote", remote{}) }
 
-// Join joins a run of backend inproc.
+// Join joins a run of the backend inproc. It returns a link whose segments hide the memory
+// of other ranks.
 func (r remote) Join(ctx context.Context, rank, nranks int, rendezvous string, bytes int64) (comm.Link, error) {
 	link, err := r.Backend.Join(ctx, rank, nranks, rendezvous, bytes)
 	return remoteLink{link, rank}, err

@@ -57,10 +57,11 @@ func TestBackToBack(t *testing.T) {
 	}
 }
 
-// TestMutants removes the waits of one phase and checks that the same programs as in
-// TestBackToBack then give wrong results. It does this for each phase in which collectives
-// wait. It uses shm, because the race detector does not check shared memory. With inproc
-// the race detector would report the missing wait first.
+// TestMutants removes the waits of one phase and checks that random programs like those of
+// TestBackToBack then give wrong results. Without the wait for the previous call, a
+// mismatch error counts, too. The test does this for each phase in which collectives wait.
+// It uses shm, because the race detector does not check shared memory. With inproc the race
+// detector would report the missing wait first.
 func TestMutants(t *testing.T) {
 	for _, mutant := range []string{coll.CallBefore, coll.Data, coll.Result, coll.SlotInUse, coll.OthersRead, coll.OthersWrite} {
 		t.Run(mutant, func(t *testing.T) {

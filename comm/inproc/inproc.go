@@ -55,7 +55,9 @@ var runs = struct {
 	byName map[string]*run
 }{byName: map[string]*run{}}
 
-// Join adds a rank to the run with the given name. The first rank creates the run.
+// Join adds a rank to the run with the given name. The first rank creates the run. Join
+// returns an error if the run has another number of ranks, or if the rank has joined
+// already.
 func (Backend) Join(_ context.Context, rank, nranks int, name string, bytes int64) (comm.Link, error) {
 	runs.Lock()
 	defer runs.Unlock()

@@ -134,7 +134,8 @@ type order struct {
 	Arg         []byte
 }
 
-// forRank returns a copy of the order for one rank, with its number and its CPU.
+// forRank returns a copy of the order for one rank, with the number and the CPU of that
+// rank. The CPU is -1 if cpus is nil.
 func (o order) forRank(rank int, cpus []int) order {
 	o.Rank, o.CPU = rank, -1
 	if cpus != nil {

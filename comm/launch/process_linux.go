@@ -68,8 +68,9 @@ func (p *process) suspended() (pid int) {
 
 // startProcesses starts the ranks of backend shm as processes and adds them to the
 // supervisor. It starts no more ranks after one could not be started or the context has
-// ended. The caller calls the returned function `end` when all ranks have ended; `end` then
-// frees the thread that started the ranks and closes the launcher's file of the memory.
+// ended. The caller calls the returned function `end` when all ranks have ended. `end`
+// releases the thread that started the ranks, and closes `holder`, the file by which ranks
+// notice that the launcher lives.
 func startProcesses(ctx context.Context, o Options, out *output, all order, s *supervisor) (end func() error, err error) {
 	if os.Getenv(rankVariable) != "" {
 		return nil, errors.New("this process is a rank of another run and has not begun its job: main has to call launch.Child before anything else")

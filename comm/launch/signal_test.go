@@ -15,9 +15,10 @@ import (
 	"time"
 )
 
-// TestSignalledGroup checks the error when a rank dies by SIGTERM. If the context ends soon
-// after that, the launcher has received the signal, too, and the error must say that the
-// run was stopped.
+// TestSignalledGroup checks the error when a rank dies by SIGTERM. If the context ends
+// within `grace` after that, the launcher has received the signal, too, and the error must
+// say that the run was stopped. If the context ends later, or if the event does not have
+// termSignal set, the error is only that of the rank.
 func TestSignalledGroup(t *testing.T) {
 	for _, tt := range []struct {
 		after      time.Duration // time until the context ends

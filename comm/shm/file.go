@@ -82,9 +82,10 @@ const minChecked = 1 << 20
 
 // allocate reserves memory for n bytes of the file from offset `off` on. Without this
 // reservation, the kernel would detect a lack of memory only at a later write, and would
-// end the process with a signal. First, allocate compares n with the free memory and
-// returns an error if n is too large. Without this check, the kernel would kill a process
-// of the control group, because the reserved pages count against the memory of the group.
+// end the process with a signal. If n is at least minChecked, allocate first compares n
+// with the free memory and returns an error if n is too large. Without this check, the
+// kernel would kill a process of the control group, because the reserved pages count
+// against the memory of the group.
 func allocate(f *os.File, off, n int64) error {
 	if n >= minChecked {
 		if err := host.Available().Check(uint64(n)); err != nil {
@@ -125,7 +126,9 @@ func open(f *os.File, ranks int) (*file, error) {
 var errNotRun = errors.New("not shared memory of a run")
 
 // check returns an error if the file is not the file of a run, if it has a different layout
-// version, or if its number of ranks is not `ranks`. rank is the rank that wants to join.
+// version, or if its number of ranks is not `ranks`. In the last case it also records the
+// mismatch in the header, so that the other ranks fail, too. rank is the rank that wants to
+// join.
 func (m *file) check(rank, ranks int) error {
 	switch h := m.head; {
 	case h.magic != magic:

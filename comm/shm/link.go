@@ -50,7 +50,8 @@ type link struct {
 
 // allocateBase allocates segment 0, the control memory of the world, with the given number
 // of bytes per rank. It sets the offset of the next segment to the end of segment 0. Every
-// rank calls it.
+// rank calls it. It returns an error if another rank has called it with another number of
+// bytes.
 func (l *link) allocateBase(bytes int64) error {
 	h := l.head
 	if !atomic.CompareAndSwapUint64(&h.bytes, 0, uint64(bytes)) && atomic.LoadUint64(&h.bytes) != uint64(bytes) {

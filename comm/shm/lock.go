@@ -26,8 +26,8 @@ const (
 
 func rankLockAt(rank int) int64 { return rankLock + int64(rank) }
 
-// flock runs the fcntl command with a lock of the given kind on n bytes of f, beginning at
-// byte `from`. It returns the lock as the kernel has changed it.
+// flock runs the given fcntl command with a lock of the given kind on n bytes of f,
+// beginning at byte `from`. It returns the lock as the kernel has changed it.
 func flock(f *os.File, command int, kind int16, from, n int64) (unix.Flock_t, error) {
 	l := unix.Flock_t{Type: kind, Whence: io.SeekStart, Start: from, Len: n}
 	err := retryInterrupted(func() error { return unix.FcntlFlock(f.Fd(), command, &l) })

@@ -117,7 +117,8 @@ func joinOrCreate(path string, rank, ranks int) (*file, error) {
 
 // createRun creates a named run in the file f, which has no name yet, and joins it as the
 // given rank. It links the file to path only after the header is written and the rank is
-// locked, so that other ranks never see an incomplete run.
+// locked, so that other ranks never see an incomplete run. It returns errAgain if path
+// exists by then. A run of one rank needs no name and is not linked.
 func createRun(path string, f *os.File, rank, ranks int) (*file, error) {
 	if err := initialize(f, ranks, rank); err != nil {
 		return nil, err
@@ -138,9 +139,9 @@ func createRun(path string, f *os.File, rank, ranks int) (*file, error) {
 	return nil, errors.Join(err, m.unmap())
 }
 
-// join joins the run whose file f was opened at path. If the run is dead, join removes the
-// file and returns errAgain. If this rank is the last one to join, join removes the path,
-// so that another run can use it.
+// join joins the run whose file f was opened at path. It returns errAgain if path no longer
+// names f. If the run is dead, join removes the file and returns errAgain, too. If this
+// rank is the last one to join, join removes the path, so that another run can use it.
 func join(path string, f *os.File, rank, ranks int) (*file, error) {
 	if err := lockWaiting(f, joinLock); err != nil {
 		return nil, err

@@ -74,7 +74,7 @@ func TestTwoNames(t *testing.T) {
 }
 
 // TestRanksDiffer checks the errors of two ranks that join the same run and expect
-// different numbers of ranks.
+// different numbers of ranks. It also checks that the failed run gives up its name.
 func TestRanksDiffer(t *testing.T) {
 	at := commtest.Name()
 	first := openFirst(t, context.Background(), 0, 2, at, runPath(at))
@@ -87,7 +87,8 @@ func TestRanksDiffer(t *testing.T) {
 }
 
 // TestOldLayout checks the error of a rank that joins a run whose file has another layout
-// version.
+// version. It also checks that the name of the run is free after the first rank has stopped
+// waiting.
 func TestOldLayout(t *testing.T) {
 	at := commtest.Name()
 	ctx, cancel := context.WithCancelCause(context.Background())

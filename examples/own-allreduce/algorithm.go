@@ -45,7 +45,7 @@ func kernel(t *tl.PE, a *ccl.Args) {
 	}
 }
 
-// chunk returns the first element of chunk i, and its length.
+// chunk returns the index of the first element of chunk i, and the length of the chunk.
 func chunk(a *ccl.Args, i, chunks int) (from, n int) {
 	from = i * a.Count(0) / chunks
 	return from, (i+1)*a.Count(0)/chunks - from

@@ -15,8 +15,8 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// run runs a command line of kernbench and returns its output. The test fails if a value is
-// wrong.
+// run runs a command line of kernbench and returns its output. The test fails if the exit
+// status is not 0, for example because a value is wrong.
 func run(t *testing.T, line string, args ...string) []byte {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -44,7 +44,8 @@ func TestValues(t *testing.T) {
 	run(t, "run ccl_all_reduce --ranks-per sip --topology ring6 --check=race") // all entries of ccl.yaml
 }
 
-// measurePreset measures there_and_back on a preset.
+// measurePreset returns the number of ranks and the time in nanoseconds of an all-reduce of
+// size bytes by there_and_back on a preset.
 func measurePreset(t *testing.T, preset string, size int) (ranks int, ns float64) {
 	t.Helper()
 	return measure(t, "there_and_back", size, "--topology", preset)

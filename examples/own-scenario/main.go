@@ -45,14 +45,14 @@ func halo(t *tl.PE, x, out tl.Ptr, n int) {
 	t.Store(out, sum)
 }
 
-// at returns the input at a place of the whole line, which has n numbers of each rank.
+// at returns the input at a place of the whole line, which consists of n numbers per rank.
 func at(e scenario.Env, n, place int) float64 {
 	place = (place + n*e.Ranks) % (n * e.Ranks)
 	return float64(place%17 + e.Round)
 }
 
-// height sets the input of a rank: its piece, between two places for numbers of its
-// neighbours.
+// height sets the input of a rank: its n numbers, after a place for a number of the left
+// neighbour and before a place for a number of the right neighbour.
 func height(e scenario.Env, out []float64) error {
 	n := e.Int("n")
 	for i := range n {

@@ -36,8 +36,8 @@ func twoLaps(t *tl.PE, a *ccl.Args) {
 	}
 }
 
-// firstLap adds the rank's elements to the partial sum from the west. The last rank then
-// has the whole sum and starts its second lap.
+// firstLap adds the rank's elements to the partial sum from the west and sends the result
+// east. The last rank then has the whole sum, stores it and starts its second lap.
 func firstLap(t *tl.PE, a *ccl.Args, i int) {
 	from, shape := chunk(a, i)
 	sum := a.Addend(t.Load(a.In(0).Add(from), shape, a.DType))

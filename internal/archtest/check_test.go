@@ -115,7 +115,8 @@ func (p *pass) checkImports() {
 	}
 }
 
-// checkPrinting checks that library code does not print.
+// checkPrinting checks that library code does not call fmt.Print, fmt.Printf or
+// fmt.Println.
 func (p *pass) checkPrinting() {
 	if matchesAny(printers, p.dir) {
 		return
@@ -135,7 +136,8 @@ func (p *pass) checkPrinting() {
 // fileCalls lists the functions of package os that open, read, write or rename a file.
 var fileCalls = []string{"Create", "CreateTemp", "Open", "OpenFile", "ReadFile", "Rename", "WriteFile"}
 
-// checkFileAccess checks that only internal/file reads and writes files of the user.
+// checkFileAccess checks that only the packages in fileAccessors read and write files with
+// package os. All other packages must use internal/file.
 func (p *pass) checkFileAccess() {
 	if matchesAny(fileAccessors, p.dir) {
 		return

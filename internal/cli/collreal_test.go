@@ -12,8 +12,8 @@ import (
 	"github.com/kernbench/kernbench/internal/version"
 )
 
-// TestMisplacedFlags checks that a flag which has no meaning for the ranks that --on
-// chooses is refused, not ignored.
+// TestMisplacedFlags checks the errors for flags that have no meaning for the ranks that
+// --on chooses, for flags that exclude or need each other, and for invalid values.
 func TestMisplacedFlags(t *testing.T) {
 	for args, want := range map[string]string{
 		"--nranks 2":                                      "--nranks is for --on shm and inproc: with --on sim, --world says how many ranks there are",

@@ -143,8 +143,9 @@ func (f *taskFlags) checkSets() error {
 	return nil
 }
 
-// read stores the flags of the backend and of tasks in o. It also checks the files that the
-// run uses; folder is the folder for values, or "" for none.
+// read stores the flags of the backend and of tasks in o. The function `backend` stores
+// those of the backend. read also checks the files that the run uses; folder is the folder
+// for values, or "" for none.
 func (f *taskFlags) read(o *runner.Options, backend func(*runner.Options) error, folder string) error {
 	err := backend(o)
 	if err == nil {
@@ -202,8 +203,9 @@ func (f *taskFlags) checkFiles(o *runner.Options, folder string) error {
 	return use.Check()
 }
 
-// report calls `print`, which prints r. If r has tasks, report also writes the charts of
-// the tasks that the flags ask for.
+// report calls `print`, which prints r. If r has tasks, report also writes the charts that
+// the flags ask for. Without --gantt, it removes the spans of the tasks from r before it
+// calls `print`.
 func (f *taskFlags) report(r *runner.Result, format string, print func() error) error {
 	if r.Tasks == nil {
 		return print()

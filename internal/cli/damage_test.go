@@ -110,8 +110,9 @@ func TestDamagedResults(t *testing.T) {
 }
 
 // TestAnotherBuild continues a sweep whose finished points come from another build of the
-// program. It checks that the points are kept with a warning, and refused with --strict.
-// The file has the format of an early version, without checksums.
+// program, and merges such points with points of this build. It checks that the points are
+// kept with a warning, and refused with --strict. The file has the format of an early
+// version, without checksums.
 func TestAnotherBuild(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile("small.yaml", []byte(small), 0o666); err != nil {

@@ -56,8 +56,9 @@ func (e *exitError) Error() string {
 	return e.err.Error()
 }
 
-// Unwrap returns the error in a list. If the error joins several errors, config.Flatten
-// then finds each of them, and their messages are printed on separate lines.
+// Unwrap returns a list with the wrapped error as its only element, or nil if there is
+// none. If the wrapped error joins several errors, config.Flatten then finds each of them,
+// and their messages are printed on separate lines.
 func (e *exitError) Unwrap() []error {
 	if e.err == nil {
 		return nil

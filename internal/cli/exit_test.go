@@ -123,7 +123,8 @@ func TestExitStatus(t *testing.T) {
 }
 
 // TestExitStatusOfAll checks the exit statuses of failures that every command can have: an
-// unknown flag, a signal, and output that cannot be written.
+// unknown flag, a signal, and output that cannot be written. It also checks that every
+// command is in longLines or shortLines, the command lines that the test runs.
 func TestExitStatusOfAll(t *testing.T) {
 	createExitFixtures(t)
 	root, _ := rootCmd()

@@ -92,8 +92,8 @@ func TestFlagGroups(t *testing.T) {
 }
 
 // TestBenchHelp checks that the help of kernbench run with a bench lists the parameters of
-// that bench, with its defaults and values, and that the help without a bench lists no
-// parameters.
+// that bench, with their defaults and values, and that the help without a bench lists no
+// parameters. The help of kernbench comm run must list the parameters of a scenario.
 func TestBenchHelp(t *testing.T) {
 	const more = "kernbench run BENCH --help and kernbench list BENCH show the flags of a bench."
 	general := run(t, "run", "--help")

@@ -67,8 +67,8 @@ var hostileFiles = []struct {
 }
 
 // TestHostileFiles checks that every command in readers refuses every file in hostileFiles,
-// without reading the file forever or keeping it in memory. Some commands (`begins`) accept
-// a truncated file and start it again.
+// without reading the file forever or keeping it in memory. Commands whose field `begins`
+// is set accept a truncated file and start it again.
 func TestHostileFiles(t *testing.T) {
 	if _, err := version.Program(); err != nil { // while this thread may still read the program's file
 		t.Fatal(err)

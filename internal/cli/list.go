@@ -41,7 +41,8 @@ func completeBench(*cobra.Command, []string, string) ([]cobra.Completion, cobra.
 
 // addParamFlags adds to a command a flag for each parameter of any bench, and a hidden flag
 // for each former name of a parameter. The returned function returns the parameters of
-// bench b that were given, by name.
+// bench b that were given, by name. It returns an error if a given flag is not a parameter
+// of b, or if its value is not allowed.
 func addParamFlags(cmd *cobra.Command) func(b bench.Bench) (map[string]string, error) {
 	values := map[string]*string{}
 	for _, b := range bench.All() {

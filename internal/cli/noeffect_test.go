@@ -47,7 +47,7 @@ func TestNoEffect(t *testing.T) {
 }
 
 // TestUses checks that every built-in bench declares which configurations it uses, and uses
-// exactly those.
+// exactly those. It does not run benches that take long.
 func TestUses(t *testing.T) {
 	small := map[string]map[string]string{
 		"tp_mlp":            {"tp": "2", "tokens": "16", "hidden": "64", "ffn": "256"},

@@ -105,8 +105,8 @@ calls y.
 	})
 }
 
-// warnMissing prints a warning if `points` is not 0. This is the number of points whose
-// rows the sweep file at path lacks.
+// warnMissing prints a warning if `points`, the number of points whose rows the sweep file
+// at path lacks, is not 0.
 func warnMissing(cmd *cobra.Command, path string, points int) {
 	if points > 0 {
 		warn(cmd.ErrOrStderr(), fmt.Sprintf("%s has no rows of %s: kernbench sweep --resume runs what is missing", path, printable.Count(points, "point")))

@@ -57,8 +57,9 @@ func (f *pointFlags) options() (o experiment.Options, err error) {
 		misuse{"out", filepath.Ext(o.File) != ".jsonl", o.File + wantJSONL})
 }
 
-// startPoints completes the options before points run: it sets the program's name, and the
-// functions that show progress and warnings. It starts and returns the display of progress.
+// startPoints completes the options before points run: it sets the text that identifies the
+// build of the program, and the functions that show progress and warnings. It starts and
+// returns the display of progress. `name` is the name of the command in the display.
 func startPoints(cmd *cobra.Command, name string, o *experiment.Options) (p *progress.Display, err error) {
 	if o.Program, err = version.Program(); err != nil {
 		return nil, fmt.Errorf("find out which program this is: %w", err)
@@ -70,8 +71,8 @@ func startPoints(cmd *cobra.Command, name string, o *experiment.Options) (p *pro
 
 // finishPoints returns the error with which a command ends, given err, the error of running
 // its points. It returns nil if err only says that some points failed, because the rows of
-// the other points can be shown. For another error it also prints a hint to continue with
-// --resume, if the finished points are in a file.
+// the other points can be shown. For another error, it also prints a hint to continue with
+// --resume if the finished points are in a file and the error is not about that file.
 func finishPoints(w io.Writer, o experiment.Options, err error) error {
 	switch {
 	case err == nil, errors.As(err, new(*experiment.Failed)):

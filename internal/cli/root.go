@@ -209,9 +209,9 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	return fmt.Errorf("unexpected argument %q%s", args[0], seeHelp(cmd))
 }
 
-// flagError adds a suggestion to the error of an unknown flag. A single letter is not
-// enough to guess a flag of this command, so for a letter flagError adds its meaning in
-// other commands.
+// flagError adds a reference to the help of cmd to an error of parsing flags. For an
+// unknown flag it also adds a suggestion. A single letter is not enough to guess a flag of
+// this command, so for a letter flagError adds its meaning in other commands.
 func flagError(cmd *cobra.Command, err error) error {
 	hint := ""
 	var unknown *pflag.NotExistError

@@ -116,7 +116,8 @@ func execute(cmd *cobra.Command, b bench.Bench, o bench.Options) (*bench.Result,
 	return b.Execute(cmd.Context(), o)
 }
 
-// chooseBench returns the bench that the argument or --bench names.
+// chooseBench returns the bench that the argument or --bench names. It returns an error if
+// both or neither are given. `flag` is the value of --bench.
 func chooseBench(ctx context.Context, flag string, args []string) (bench.Bench, error) {
 	switch {
 	case len(args) == 1 && flag != "":

@@ -236,8 +236,8 @@ func writePath(w io.Writer, p *analysis.Path, all bool) {
 // control core.
 func isPE(where string) bool { return strings.Contains(where, ".pe") }
 
-// segmentText describes what happens in a segment of a path: its kind, operation,
-// activities, bytes and wait for links.
+// segmentText describes what happens in a segment of a path: its kind, its operation, the
+// number of its activities, its bytes, its wait for links and its line in the source.
 func segmentText(s analysis.Segment) string {
 	text := s.Kind
 	switch {

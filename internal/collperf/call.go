@@ -137,7 +137,7 @@ func single(w *dist.Work, err error) []*dist.Work { return []*dist.Work{torch.Mu
 
 // list returns the tensors of the root in a gather or scatter, one for each rank. Tensor j
 // holds block first(j) of the root's input, or zeros if first(j) is the constant zeros.
-// list returns nil for workers that are not the root.
+// list returns nil if the root is not a rank of this participant.
 func (a *participant) list(first func(j int) int) []*torch.Tensor {
 	if !slices.Contains(a.mine, a.root) {
 		return nil
@@ -168,7 +168,8 @@ func (a *participant) tensor(blocks, first int) *torch.Tensor {
 	return x
 }
 
-// read appends the contents of a tensor to the outputs of its ranks.
+// read appends the contents of tensor x to the outputs of the participant's ranks. It does
+// nothing if there are no values.
 func (a *participant) read(x *torch.Tensor, outputs [][]byte) {
 	if a.inputs == nil {
 		return

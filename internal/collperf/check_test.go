@@ -58,7 +58,7 @@ func TestWrong(t *testing.T) {
 
 // TestRanksDiffer checks that an element of an all-reduce counts as wrong if its bits
 // differ between ranks, even if all are within the rounding tolerance. In a reduce-scatter,
-// ranks have no elements in common, so that nothing is wrong.
+// ranks have no elements in common, so the same change does not count as wrong.
 func TestRanksDiffer(t *testing.T) {
 	for c, want := range map[ccl.Collective]int{ccl.AllReduce: 1, ccl.ReduceScatter: 0} {
 		p := &problem{series: series{dtype: tl.F32}, collective: c, ranks: 4, addends: 1, count: 10, values: Reals}

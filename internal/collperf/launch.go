@@ -92,9 +92,9 @@ var onePEOfEachCube = torch.DPPolicy{Cube: torch.Partial, NumPEs: 1}
 
 // partial returns a partial tensor `x` with an addend on each cube, and an ordinary tensor
 // `host`. Host code can neither write a single addend of `x` nor read a single copy of the
-// result. Therefore it writes addends to `host` and reads results from `host`. This tensor
-// has a part on each PE that holds an addend, and the PEs copy between the two tensors.
-// `host` is nil if there are no values.
+// result. Therefore it writes addends to `host` and reads results from `host`. The tensor
+// `host` has a part on each PE that holds an addend, and the PEs copy between the two
+// tensors. `host` is nil if there are no values.
 func (a *participant) partial() (x, host *torch.Tensor) {
 	x = torch.Must(a.rank.Zeros(a.dtype, torch.Shape{a.count}, onePEOfEachCube))
 	a.tensors = append(a.tensors, x)

@@ -38,7 +38,7 @@ func TestPartialOfEveryKind(t *testing.T) {
 }
 
 // TestPartialBusBW checks that the bus bandwidth of partial tensors counts each addend as a
-// rank, also if there is only one SIP.
+// rank. The system has a single SIP with 16 addends, so there is only one rank.
 func TestPartialBusBW(t *testing.T) {
 	o := Options{Topology: system(t, "default", "system.sips.count=1"), RanksPer: PerSIP, Partial: true, Min: 64, Max: 64}
 	if r := measure(t, o)[0]; *r.AlgBW == 0 || *r.BusBW != *r.AlgBW*2*15/16 {

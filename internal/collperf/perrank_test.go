@@ -36,8 +36,8 @@ func TestPerRank(t *testing.T) {
 	}
 }
 
-// TestPerRankOfPartialTensors checks that the time of a rank ends when the last PE with one
-// of the rank's addends ends.
+// TestPerRankOfPartialTensors checks that an all-reduce of partial tensors has one time for
+// each rank, not for each addend, and that the longest time is the time of the row.
 func TestPerRankOfPartialTensors(t *testing.T) {
 	o := Options{Collective: ccl.AllReduce, Algorithm: "ring", Min: 64, Max: 64, NoCheck: true, Topology: system(t, "ring6", "system.sips.count=3"), RanksPer: PerSIP, Partial: true, PerRank: true}
 	r := measure(t, o)[0]

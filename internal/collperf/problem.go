@@ -45,6 +45,7 @@ func (p *problem) holders() int { return p.ranks * p.addends }
 
 // prepare computes the lower bound of a problem. For a comparison it also predicts the time
 // of each algorithm. If values are checked, it generates the inputs and expected results.
+// Only the first call does this; later calls return the error of the first.
 func (p *problem) prepare(ctx context.Context, o *Options) error {
 	p.once.Do(func() {
 		p.bound = bound.Compute(o.Topology, o.pes(p.ranks), p.plan())

@@ -43,8 +43,8 @@ type member struct {
 	same     []byte        // result of rank 0, to compare with
 }
 
-// measureRank measures all rows on one rank, given the options as JSON. It returns the
-// results as JSON.
+// measureRank measures all rows on one rank and returns the results as JSON. `arg` has the
+// options as JSON, and `do` performs the collectives.
 func measureRank(ctx context.Context, c *comm.Comm, arg []byte, do doFunc) ([]byte, error) {
 	m := &member{comm: c, do: do}
 	if err := json.Unmarshal(arg, &m.Options); err != nil {
@@ -177,9 +177,9 @@ func fillRepeating(buffer, bytes []byte, from int) {
 	}
 }
 
-// countWrong returns the number of wrong elements of the rank's result. Sums of real
-// numbers must have the same bits on all ranks, so countWrong also compares the result with
-// the result of rank 0.
+// countWrong returns the number of wrong elements of the rank's result. If rounding permits
+// several results of an all-reduce, all ranks must have the same bits. countWrong then also
+// compares the result with the result of rank 0.
 func (m *member) countWrong(p *problem, g *coll.Group, result []byte) (int, error) {
 	same := result
 	if p.collective == ccl.AllReduce && p.result.bits == nil {

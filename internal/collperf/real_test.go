@@ -53,8 +53,8 @@ func brokenJob(how func(g *coll.Group, d numeric.DType, dst []byte)) launch.Job 
 	}
 }
 
-// realRows measures the rows of o on real ranks. It checks that each row has a time above 0
-// and no wrong value.
+// realRows measures the rows of o on real ranks. It checks that each row has a time above
+// 0, no bound and no wrong value.
 func realRows(t *testing.T, o Options) []Row {
 	t.Helper()
 	rows, sum, err := Run(t.Context(), o, nil)
@@ -264,7 +264,8 @@ func TestRealFails(t *testing.T) {
 	}
 }
 
-// TestValidateReal checks the errors for options that real ranks do not support.
+// TestValidateReal checks the errors for invalid options of real ranks, and for options
+// that real ranks do not support.
 func TestValidateReal(t *testing.T) {
 	hosttest.SetMemory(t, 2000)
 	for _, tt := range []struct {
