@@ -62,8 +62,9 @@ type tally struct {
 	onRow func(Row)
 }
 
-// add appends `latest`, the rows of all algorithms at one size, to the rows of t. It marks
-// the best of these rows, updates the totals and calls onRow with each row.
+// add appends `latest`, the rows of one size, to the rows of t, updates the totals and
+// calls onRow with each row. It first marks the best row if data moves and `latest` has a
+// row for each of several algorithms.
 func (t *tally) add(o *Options, latest []Row) {
 	moves := t.sum.Ranks*o.addends() > 1 && (o.Collective == ccl.Barrier || latest[0].Count > 0)
 	if all := len(o.algorithms()); moves && all > 1 && len(latest) == all { // a shard may have only some of the algorithms
@@ -129,10 +130,10 @@ func (o *Options) measure(ctx context.Context, p *problem, algorithm string) (ro
 	return row, hosted.SaveTrace(c, trace.About{Version: version.Version, Program: o.Collective.String()})
 }
 
-// MeasureOn measures the first row of the options on a machine of the caller. The machine
-// must have the same topology, configuration of collectives and fidelity as the options,
-// and must compute values unless NoCheck is set. It also returns the number of elements
-// that were checked. It panics as package torch does.
+// MeasureOn measures the first row of the options on the machine of r. The machine must
+// have the same topology, configuration of collectives and fidelity as the options, and
+// must compute values unless NoCheck is set. `compared` is the number of elements that were
+// checked. MeasureOn panics as package torch does.
 func MeasureOn(r *torch.Rank, o Options) (row Row, compared int, err error) {
 	n, err := o.Ranks()
 	if err := cmp.Or(err, o.Validate()); err != nil {

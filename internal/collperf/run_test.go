@@ -45,7 +45,8 @@ func measure(t testing.TB, o Options) []Row {
 // number returns a pointer to x, because the numbers in rows are pointers.
 func number(x float64) *float64 { return &x }
 
-// checkRows checks that no row has a wrong value or is faster than its bound.
+// checkRows checks that no row has a wrong value or is faster than its bound, and that
+// every row that moves data between ranks has a bound.
 func checkRows(t *testing.T, o Options, rows []Row) {
 	t.Helper()
 	for _, r := range rows {
@@ -61,8 +62,8 @@ func checkRows(t *testing.T, o Options, rows []Row) {
 	}
 }
 
-// TestEverything checks the values of each algorithm for each of its collectives, with
-// ranks that are PEs and with ranks that are SIPs.
+// TestEverything checks the values, the bound and the reported name of each algorithm for
+// each of its collectives, with ranks that are PEs and with ranks that are SIPs.
 func TestEverything(t *testing.T) {
 	cube := system(t, "default", "system.sips.count=1", "sip.cube_mesh.w=1", "sip.cube_mesh.h=1")
 	line := system(t, "default", "system.sips.count=8", "system.sips.topology=line", "sip.cube_mesh.w=1", "sip.cube_mesh.h=1")
@@ -88,8 +89,9 @@ func TestEverything(t *testing.T) {
 	}
 }
 
-// TestEveryType checks the values of collectives with every reduction, dtype and root, for
-// whole numbers and for real numbers.
+// TestEveryType checks the values of four collectives with every reduction, dtype and root,
+// for whole numbers and for real numbers. It also checks that there is one row for each
+// combination that is supported.
 func TestEveryType(t *testing.T) {
 	g := system(t, "ring6")
 	for _, c := range []ccl.Collective{ccl.AllReduce, ccl.Reduce, ccl.ReduceScatter, ccl.AllToAll} {

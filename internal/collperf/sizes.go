@@ -43,7 +43,7 @@ func (o *Options) sizes() iter.Seq[topology.Bytes] {
 	}
 }
 
-// numSizes returns the number of sizes that the method sizes yields.
+// numSizes returns the number of sizes that o.sizes yields.
 func (o *Options) numSizes() (n int64) {
 	if o.StepBytes > 0 && o.Collective != ccl.Barrier {
 		return int64((o.Max-o.Min)/o.StepBytes) + 1
@@ -96,7 +96,8 @@ type Size topology.Bytes
 
 var sizePattern = regexp.MustCompile(`^([0-9]+)(?:B|([KMGTkmgt])(?:iB)?)?$`)
 
-// String formats the size as the shortest text.
+// String formats the size in the largest unit of T, G, M, K and bytes that divides it, such
+// as "1536K".
 func (b *Size) String() string {
 	n := uint64(*b)
 	prefix := 0
@@ -134,7 +135,7 @@ var dtypeNames = map[string]tl.DType{
 // DTypes is the value of a flag: a dtype, or all dtypes.
 type DTypes []tl.DType
 
-// String returns the dtype, or "all".
+// String returns the name of the dtype if there is exactly one, else "all".
 func (d *DTypes) String() string {
 	if len(*d) == 1 {
 		return (*d)[0].String()

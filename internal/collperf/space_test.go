@@ -83,8 +83,9 @@ func (p point) meaningful() bool {
 }
 
 // TestWholeSpace checks random points. A point is a combination of collective, algorithm,
-// kind and number of ranks, number of elements and dtype. With -whole the test takes half
-// an hour and checks all points except those that send more than two million messages:
+// kind and number of ranks, number of elements and dtype. The test skips points that send
+// more than 20,000 messages. With -whole the test takes half an hour and checks all points
+// except those that send more than two million messages:
 //
 //	go test ./internal/collperf -run WholeSpace -whole -timeout 2h
 func TestWholeSpace(t *testing.T) {

@@ -85,8 +85,9 @@ func TestIntegersAreExact(t *testing.T) {
 	})
 }
 
-// TestIntegersTellBlocksApart checks that the expected result, shifted by a number of
-// elements, differs from itself, so that a misplaced block is detected.
+// TestIntegersTellBlocksApart checks that the expected result does not repeat itself after
+// any of several numbers of elements. Otherwise a misplaced block could have the expected
+// values.
 func TestIntegersTellBlocksApart(t *testing.T) {
 	for _, d := range numeric.DTypes {
 		for _, r := range ccl.Reductions() {

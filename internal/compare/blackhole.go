@@ -53,8 +53,10 @@ type blackholeRow struct {
 
 // runBlackhole measures each collective of the reference with three of our algorithms: the
 // one that auto chooses, the fastest one, and the one most similar to the algorithm of the
-// reference. The column call_us estimates the fixed cost of a call on the real devices: the
-// published time minus the time of the most similar algorithm, at the smallest size.
+// reference. For sizes above maxTriedSize, it takes the algorithm that was fastest at the
+// last smaller size. The column call_us estimates the fixed cost of a call on the real
+// devices: the published time minus the time of the most similar algorithm, at the smallest
+// size.
 func runBlackhole(l *measurer, r *Reference) *table.Table {
 	var rows []blackholeRow
 	var (
@@ -91,9 +93,10 @@ func runBlackhole(l *measurer, r *Reference) *table.Table {
 	return torch.Must(table.From(rows))
 }
 
-// blackholeOptions returns the options to measure collective op on the preset blackhole,
-// with the given fabric, number of devices and size. From coarseSize on, packets are
-// larger, so that the simulation takes less time.
+// blackholeOptions returns the options to measure the collective `op` on the preset
+// blackhole with the given fabric. The number of devices is set only if the fabric is a
+// line. If `size` is at least coarseSize, packets are larger, so that the simulation takes
+// less time.
 func blackholeOptions(l *measurer, op, fabric, devices string, size topology.Bytes) collperf.Options {
 	var sets []string
 	if fabric == "line" {

@@ -66,7 +66,7 @@ type Comparison struct {
 func (c *Comparison) Bad() bool { return c.Count[Worse] > 0 || len(c.Missing) > 0 || len(c.Lost) > 0 }
 
 // Tables compares matching rows of two tables. Rows match if their keys are equal or, if
-// neither table has keys, if they have the same number. Rows of one table with the same
+// neither table has keys, if they have the same position. Rows of one table with the same
 // keys count as one row if they are equal in all columns; otherwise they are an error.
 func Tables(a, b *table.Table, o Options) (*Comparison, error) {
 	o.A, o.B = cmp.Or(o.A, "A"), cmp.Or(o.B, "B")
@@ -146,7 +146,9 @@ func (o *Options) roles(tables ...*table.Table) map[string]table.Role {
 }
 
 // chooseColumns sets the columns by which rows are matched, the columns to compare, and the
-// columns that only one table has.
+// columns that only one table has. It returns an error if a table lacks a column that the
+// options name, if there is no column to compare, or if there are settings but none that
+// both tables have.
 func (c *Comparison) chooseColumns(a, b *table.Table, o Options) error {
 	for _, name := range slices.Concat(o.Keys, o.Values) {
 		for _, t := range []*table.Table{a, b} {
@@ -250,8 +252,8 @@ func varies(cells []string) bool {
 
 // distinctRows returns the indices of the rows of table t. Of several rows that are equal
 // in all columns, it returns only the first. Rows that have the same keys and are not equal
-// are an error, which names columns that would distinguish the rows. label and otherLabel
-// are the names of the two tables in the error.
+// are an error. The error names columns that would distinguish the rows, if there are any;
+// `label` and `otherLabel` are the names of the two tables in the error.
 func (c *Comparison) distinctRows(t, other *table.Table, label, otherLabel string) (rows []int, err error) {
 	columns := columnsOf(t, c.Keys)
 	same := map[string][]int{}

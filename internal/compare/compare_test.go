@@ -158,7 +158,7 @@ func TestCompare(t *testing.T) {
 }
 
 // TestCompareColumns checks which columns become keys and values, and which are reported as
-// lost.
+// lost. It also checks the errors for options that name a column that a table lacks.
 func TestCompareColumns(t *testing.T) {
 	a, b := read(t, "n/s t_ns/l u_ns/l x/s\n1 1 1 1\n"), read(t, "n/s t_ns/l x/s\n1 1 2\n")
 	for _, tt := range []struct {
@@ -197,8 +197,9 @@ func TestCompareColumns(t *testing.T) {
 	}
 }
 
-// TestCompareWords checks that a column of bandwidths with units, which are words, is a
-// setting. A column of bandwidths without units must be a value.
+// TestCompareWords checks that a column of bandwidths with units, such as 64GB/s, is a
+// setting, because its cells are words. A column of bandwidths without units must be a
+// value.
 func TestCompareWords(t *testing.T) {
 	a := read(t, "link.bandwidth bandwidth/h t_ns/l\n64GB/s 60 1\n128GB/s  2\n")
 	c, err := Tables(a, a, Options{})
@@ -212,7 +213,7 @@ func TestCompareWords(t *testing.T) {
 }
 
 // TestCompareAmbiguous checks that rows of one table with the same keys are an error unless
-// the rows are equal.
+// the rows are equal, and that two tables without a common key are an error.
 func TestCompareAmbiguous(t *testing.T) {
 	kinds := read(t, "kind n/s dtype t_ns/l\ntcm 8 f16 1\nhbm 8 f16 2\ntcm 16 f16 3\n")
 	both := read(t, "kind n/s dtype t_ns/l\ntcm 8 f16 1\nhbm 8 f16 2\ntcm 8 f32 3\n")
@@ -244,7 +245,8 @@ func TestCompareAmbiguous(t *testing.T) {
 }
 
 // TestRowNames checks that the names of rows contain only keys that differ between rows and
-// do not repeat another key.
+// do not repeat another key. If no key differs, the names contain all keys that do not
+// repeat another key.
 func TestRowNames(t *testing.T) {
 	for _, tt := range []struct{ a, b, want string }{
 		{"k n/s row.n/s bytes/s t_ns/l\nx 8 8 16 1\nx 16 16 32 1\n", "k n/s row.n/s bytes/s t_ns/l\nx 8 8 16 1\n", "n=16 bytes=32"},
@@ -424,7 +426,8 @@ func BenchmarkTables(b *testing.B) {
 }
 
 // TestAnotherChoice checks that the column `algorithm` is not a key if the algorithm was
-// chosen automatically: rows match even if the algorithm changed.
+// chosen automatically: rows match even if the algorithm changed. If B has rows of several
+// algorithms at a size, the error must suggest `algorithm` as a key.
 func TestAnotherChoice(t *testing.T) {
 	c, err := Tables(read(t, "size/s algorithm/r time_us/l\n8 direct 5\n16 direct 9\n"), read(t, "size/s algorithm/r time_us/l\n8 direct 5\n16 ring 7\n"), Options{})
 	if err != nil {

@@ -11,8 +11,9 @@ import (
 	"github.com/kernbench/kernbench/table"
 )
 
-// number returns the exact decimal value of a cell. true is 1 and false is 0. It returns
-// nil if the cell is neither a number nor a boolean.
+// number returns the exact decimal value of a cell. true is 1 and false is 0. Numbers too
+// small for a float64 are 0. It returns nil if the cell is neither a number nor a boolean,
+// or if the number is too large for a float64.
 func number(cell any) *big.Rat {
 	switch v := cell.(type) {
 	case bool:
@@ -36,8 +37,10 @@ func number(cell any) *big.Rat {
 }
 
 // judge compares cells a and b of a column with the given role, which says whether lower or
-// higher values are better. It returns the values, the change in percent and the verdict. A
-// change of at most `threshold`, as a share of a, counts as equal.
+// higher values are better. It returns the values, the verdict and the change in percent.
+// The change is nil unless the cells are numbers with different texts and a is not 0. A
+// change of at most `threshold`, as a share of a, counts as equal; checks have no
+// threshold. If the role has a better direction, a value that is missing in b is worse.
 func judge(role table.Role, a, b any, threshold *big.Rat) Cell {
 	c := Cell{A: table.Text(a), B: table.Text(b), Verdict: Equal}
 	neutral := role != table.Lower && role != table.Higher && role != table.Check
@@ -83,7 +86,7 @@ func judge(role table.Role, a, b any, threshold *big.Rat) Cell {
 type Thresholds map[string]*big.Rat
 
 // Set parses and adds a threshold: "2%" for all columns, or "latency_ns=0.5%" for one
-// column.
+// column. Only 0 may be written without a percent sign.
 func (t *Thresholds) Set(text string) error {
 	column, share, single := strings.Cut(text, "=")
 	if !single {

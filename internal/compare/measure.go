@@ -61,8 +61,8 @@ func Measure(ctx context.Context, name string) (m *Measured, err error) {
 // WriteCSV writes the rows.
 func (m *Measured) WriteCSV(w io.Writer) error { return m.Rows.WriteCSV(w) }
 
-// WriteText writes what is known about the reference, the rows, and how our measurements
-// differ from the published ones.
+// WriteText writes what is known about the reference, the simulated systems, the rows, and
+// how our measurements differ from the published ones.
 func (m *Measured) WriteText(w io.Writer) error {
 	fmt.Fprintf(w, "# reference: %s, %s\n", m.Name, m.Title)
 	m.writeKnown(w, "# ")
@@ -82,8 +82,8 @@ type measurer struct {
 	systems []string
 }
 
-// system compiles a preset with the changed settings in `sets`. It ignores configuration
-// files.
+// system compiles a preset with the changed settings in `sets`, and adds its name to
+// l.systems. It ignores configuration files.
 func (l *measurer) system(preset string, sets ...string) *topology.Graph {
 	spec := torch.Must(topology.Parse("preset "+preset, torch.Must(topology.PresetSource(preset)), sets...))
 	if name := topology.OriginOf(spec).String(); !slices.Contains(l.systems, name) {
@@ -94,8 +94,8 @@ func (l *measurer) system(preset string, sets ...string) *topology.Graph {
 
 // measure measures a collective at one size and returns its row. If the options select all
 // algorithms, it returns the row of the fastest algorithm, or the first of several that are
-// equally fast. Ranks are SIPs, and values are not computed. Messages of errors begin with
-// the text in `what`.
+// equally fast. Ranks are SIPs, and values are not computed. measure panics as package
+// torch does if the measurement fails; the message begins with the text in `what`.
 func (l *measurer) measure(what string, o collperf.Options, size topology.Bytes) collperf.Row {
 	o.Min, o.Max, o.RanksPer, o.NoCheck = size, size, collperf.PerSIP, true
 	rows, _, err := collperf.Run(l.ctx, o, nil)

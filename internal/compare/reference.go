@@ -97,8 +97,8 @@ func (r *Reference) Text(row int, column string) string {
 	return r.Table.Text(row, i)
 }
 
-// Number returns the cell of a row in the named column as a number. It panics if the cell
-// is not a number.
+// Number returns the cell of a row in the named column as a number. It panics if there is
+// no such column or the cell is not a number.
 func (r *Reference) Number(row int, column string) float64 {
 	x, err := strconv.ParseFloat(r.Text(row, column), 64)
 	if err != nil {
@@ -107,8 +107,8 @@ func (r *Reference) Number(row int, column string) float64 {
 	return x
 }
 
-// digits returns the cell of a row in the named column, which is a number, with exactly the
-// digits of the file.
+// digits returns the number in a row and the named column, with exactly the digits of the
+// file.
 func (r *Reference) digits(row int, column string) json.Number {
 	return json.Number(r.Text(row, column))
 }

@@ -47,7 +47,7 @@ func TestReferences(t *testing.T) {
 }
 
 // TestFacts checks a few numbers of each reference, to detect accidental changes of the
-// files.
+// files. It also checks the error for an unknown reference.
 func TestFacts(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

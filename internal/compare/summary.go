@@ -43,8 +43,9 @@ func (s *Summary) Matched() (rows int) {
 // All compares each table in a with the table of the same name in b. a and b are the tables
 // of two files or folders. Summary.Missing and Summary.Added list tables that have no
 // counterpart, except metrics and times of ranks, which are optional. All skips tables that
-// lack columns that the options name. It returns an error if the rows of two tables cannot
-// be matched, or if no table was compared.
+// have no column to compare or lack a column that the options name. It returns an error if
+// the options are wrong, if the rows of two tables cannot be matched, or if no table was
+// compared.
 func All(a, b []table.Named, o Options) (*Summary, error) {
 	if err := o.check(slices.Concat(a, b)); err != nil {
 		return nil, err

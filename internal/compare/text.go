@@ -20,7 +20,8 @@ func (s *Summary) KeepChanges() {
 }
 
 // Trouble returns a sentence that says how many values of B are worse than in A, and how
-// many rows, columns and files of A are missing in B.
+// many rows, columns and files of A are missing in B. It must be called only if Bad returns
+// true.
 func (s *Summary) Trouble() string {
 	worse, rows, columns := 0, 0, 0
 	for _, n := range s.Tables {
@@ -42,8 +43,8 @@ func (s *Summary) Trouble() string {
 	return than
 }
 
-// Unmatched returns a sentence that says why no row of A matches a row of B, and what to do
-// about it.
+// Unmatched returns a sentence that says why no row of A matches a row of B in the first
+// table, and what to do about it.
 func (s *Summary) Unmatched() string {
 	t := s.Tables[0]
 	switch {
@@ -55,7 +56,7 @@ func (s *Summary) Unmatched() string {
 	return fmt.Sprintf("no row has the same %s in both: name the columns to match rows by with --key", strings.Join(t.Keys, ", "))
 }
 
-// WriteText writes what changed in each table, and the files that only one side has.
+// WriteText writes the comparison of each table, and the files that only one side has.
 func (s *Summary) WriteText(w io.Writer) error {
 	for i, t := range s.Tables {
 		if i > 0 {
@@ -70,8 +71,8 @@ func (s *Summary) WriteText(w io.Writer) error {
 	return nil
 }
 
-// writeText writes a table of the changes, the rows and columns that only one side has, and
-// a summary.
+// writeText writes the compared cells, the rows and columns that only one side has, and a
+// summary.
 func (t Named) writeText(w io.Writer) error {
 	if t.Name != "" {
 		fmt.Fprintf(w, "# %s\n", t.Name)
@@ -98,7 +99,8 @@ func (t Named) writeText(w io.Writer) error {
 	return err
 }
 
-// changeText formats a change in percent with three digits.
+// changeText formats a change in percent with three significant digits, or as "-" if it is
+// nil.
 func changeText(percent *float64) string {
 	if percent == nil {
 		return "-"
@@ -106,7 +108,8 @@ func changeText(percent *float64) string {
 	return fmt.Sprintf("%+.3g%%", *percent)
 }
 
-// WriteCSV writes the changes, and the rows, columns and files that only one side has.
+// WriteCSV writes the compared cells, the rows and files that only one side has, and the
+// columns of A that are missing in B.
 func (s *Summary) WriteCSV(w io.Writer) error {
 	names := []string{"table", "row", "column", "a", "b", "change_percent", "verdict"}
 	t := &table.Table{Columns: lists.Make(len(names), func(i int) table.Column { return table.Column{Name: names[i]} })}

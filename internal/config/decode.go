@@ -30,7 +30,8 @@ type decoder struct {
 	scalars Scalars
 }
 
-// value fills v from the value of field f, which is at path. tag is the struct tag of v.
+// value fills v from the value of field f, which is at path. `tag` is the struct tag of v.
+// Mistakes in the value are added to the errors of the document.
 func (d decoder) value(v reflect.Value, f *field, path string, tag reflect.StructTag) {
 	n := f.value
 	if n.refused {
@@ -173,7 +174,7 @@ func (d decoder) entries(v reflect.Value, n *node, path string, tag reflect.Stru
 	}
 }
 
-// want describes how a value of type t is written, for messages. tag is the tag of its
+// want describes how a value of type t is written, for messages. `tag` is the tag of its
 // struct field.
 func (d decoder) want(t reflect.Type, tag reflect.StructTag) string {
 	if t.Kind() == reflect.Pointer {

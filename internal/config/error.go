@@ -27,7 +27,7 @@ type Error struct {
 }
 
 // Error returns "file:line:column: path: message", followed by the excerpt on the lines
-// below.
+// below. It leaves out the parts that are not known.
 func (e *Error) Error() string {
 	var b strings.Builder
 	switch {
@@ -54,7 +54,8 @@ type Errors []*Error
 // is probably not a configuration.
 const MaxErrors = 100
 
-// Error returns the messages of all mistakes, separated by newlines.
+// Error returns the messages of all mistakes, separated by newlines. If there are MaxErrors
+// mistakes, the last line says that there may be more.
 func (es Errors) Error() string {
 	texts := lists.Map(es, (*Error).Error)
 	if len(es) >= MaxErrors {
@@ -98,9 +99,9 @@ func Flatten(err error) (all []error) {
 // the caret.
 const excerptWidth = 60
 
-// excerpt formats a line with a caret under a column, which counts from 1. Long lines are
-// cut around the column. Each character that is not printable is replaced by one printable
-// character, so that the caret stays under the column.
+// excerpt formats a line after `label`, with a caret under a column, which counts from 1.
+// Long lines are cut around the column. Each character that is not printable is replaced by
+// one printable character, so that the caret stays under the column.
 func excerpt(label, line string, column int) string {
 	runes := []rune(strings.TrimRight(line, "\r\n"))
 	for i, r := range runes {
@@ -125,9 +126,10 @@ func excerpt(label, line string, column int) string {
 	return fmt.Sprintf("%s | %s%s%s\n%s | %s^", label, before, string(runes[from:to]), after, margin, pad)
 }
 
-// Nearest returns the known word that a mistyped word most likely stands for, or "". A
-// known word is near if the mistyped word is a prefix of at least three letters, or if the
-// two differ by one edit, or by two if the mistyped word has more than four letters.
+// Nearest returns the known word that a mistyped word most likely stands for, or "". It
+// ignores case. A known word is near if it begins with the mistyped word and that has at
+// least three letters, or if the two differ by one edit, or by two if the mistyped word has
+// more than four letters. No edit is allowed in a mistyped word of one letter.
 func Nearest(word string, known []string) string {
 	if len(word) > 100 {
 		return ""

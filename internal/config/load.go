@@ -34,11 +34,11 @@ func (p Presets) Source(name string) ([]byte, error) {
 	return nil, fmt.Errorf("no preset %s; presets: %s%s", quote(name), strings.Join(names, ", "), DidYouMean(name, names))
 }
 
-// Load reads the file with the given name or, if there is no such file, the preset with
-// that name. Without a name it reads defaultFile if that exists, else the preset default.
-// It then applies extends and the --set arguments. A file that exists but cannot be read is
-// an error. The only exception is an empty defaultFile to which standard output is
-// redirected: it is ignored, because it will hold the output of the command.
+// Load reads the file with the given name or, if there is no such file or it is a folder,
+// the preset with that name. Without a name it reads defaultFile if that exists, else the
+// preset default. It then applies extends and the --set arguments. A file that exists but
+// cannot be read is an error. The only exception is an empty defaultFile to which standard
+// output is redirected: it is ignored, because it will hold the output of the command.
 func (p Presets) Load(ctx context.Context, name, defaultFile string, sets ...string) (*Doc, error) {
 	if name == "" {
 		switch exists, err := defaultFileExists(defaultFile); {
@@ -68,9 +68,9 @@ func (p Presets) Load(ctx context.Context, name, defaultFile string, sets ...str
 	return d, err
 }
 
-// defaultFileExists reports whether the default file exists and must be read. name is the
-// name of the default file. If only a file with the ending .yml instead of .yaml exists,
-// the user has probably mistyped the name. This is an error.
+// defaultFileExists reports whether the default file, whose name is `name`, exists and must
+// be read. If only a file with the ending .yml instead of .yaml exists, the user has
+// probably mistyped the name. This is an error.
 func defaultFileExists(name string) (bool, error) {
 	_, err := os.Lstat(name)
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -174,9 +174,9 @@ func (p Presets) open(ctx context.Context, n *node, from chain) (name string, te
 	return name, text, err
 }
 
-// fileHint returns a hint for a message about a bare word that is not a preset. `dir` is
-// the folder of the file with the extends key. If it has a file or directory of that name,
-// the hint says so. Otherwise the hint is "".
+// fileHint returns a hint for a message about `name`, a bare word that is not a preset.
+// `dir` is the folder of the file with the extends key. If the folder contains a file or
+// directory with that name, the hint says so. Otherwise the hint is "".
 func fileHint(dir, name string) string {
 	info, err := os.Stat(filepath.Join(dir, name))
 	switch {
@@ -202,8 +202,9 @@ func Digest(text []byte) string {
 // presetFile returns the name of a preset in messages.
 func presetFile(name string) string { return "preset " + name }
 
-// ReadFile reads a file for Parse, of at most maxSize bytes. The error for a file that does
-// not exist is fs.ErrNotExist.
+// ReadFile reads a file of at most maxSize bytes for Parse. The error for a file that does
+// not exist matches fs.ErrNotExist. An empty file to which standard output is redirected is
+// an error.
 func ReadFile(ctx context.Context, name string) ([]byte, error) {
 	text, err := file.Read(ctx, name, maxSize)
 	switch {
@@ -226,7 +227,7 @@ type noFile string
 
 func (e noFile) Error() string { return string(e) }
 
-// Is reports that the error is fs.ErrNotExist.
+// Is reports whether target is fs.ErrNotExist, which the error stands for.
 func (e noFile) Is(target error) bool { return target == fs.ErrNotExist }
 
 // File is a kind of configuration file that is decoded into a T.

@@ -77,7 +77,7 @@ func link(t *testing.T, target, name string) {
 }
 
 // TestDefaultFile checks that Load reads the preset default only if the default file does
-// not exist.
+// not exist. A default file that cannot be read, or whose name ends in .yml, is an error.
 func TestDefaultFile(t *testing.T) {
 	p := Presets{"default": []byte(good)}
 	write := func(name string) func(*testing.T) {

@@ -217,8 +217,8 @@ func (d *Doc) fail(at pos, path, format string, args ...any) {
 	}
 }
 
-// failKept adds an error as fail does. In spite of the mistake, the value at path can be
-// used.
+// failKept adds an error as fail does, and marks it as Kept: in spite of the mistake, the
+// value at path can be used.
 func (d *Doc) failKept(at pos, path, format string, args ...any) {
 	if len(d.errs) < MaxErrors {
 		d.fail(at, path, format, args...)

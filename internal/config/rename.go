@@ -23,7 +23,7 @@ func Canonical(word string, known []string) (name string, ok bool) {
 // plain removes the characters that Canonical ignores.
 var plain = strings.NewReplacer("_", "", "-", "")
 
-// Resolve returns the results of Canonical. If word is spelled differently from the known
+// Resolve returns the results of Canonical. If `word` is spelled differently from the known
 // name, it also reports the old spelling with [Renamed].
 func Resolve(ctx context.Context, word string, known []string) (name string, ok bool) {
 	if name, ok = Canonical(word, known); ok {

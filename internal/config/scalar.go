@@ -28,8 +28,8 @@ type Scalars map[reflect.Type]Scalar
 // starts.
 var Quantities = Scalars{}
 
-// Define adds the syntax of type T to s. `want` describes the syntax in messages, parse
-// reads a value of type T from text, and format writes it as text.
+// Define adds the syntax of type T to s. `want` describes the syntax in messages, `parse`
+// reads a value of type T from text, and `format` writes it as text.
 func Define[T any](s Scalars, want string, parse func(string) (T, error), format func(T) string) {
 	s[reflect.TypeFor[T]()] = Scalar{
 		Want:   want,
@@ -56,7 +56,8 @@ type Limit struct {
 	OneOf    []int64 // if not nil, replaces Min and Max
 }
 
-// LimitOf returns the limit in a struct tag: range:"1..64" or oneof:"1 2 4".
+// LimitOf returns the limit in a struct tag: range:"1..64" or oneof:"1 2 4". Without
+// either, any number is allowed.
 func LimitOf(tag reflect.StructTag) Limit {
 	l := Limit{Min: math.MinInt64, Max: math.MaxInt64}
 	if lo, hi, ok := strings.Cut(tag.Get("range"), ".."); ok {
@@ -97,8 +98,9 @@ func (l Limit) holds(n int64) bool {
 	return l.Min <= n && n <= l.Max
 }
 
-// wholeNumber parses node n as an integer that l allows. It accepts only plain decimal
-// digits. A quoted number is text, and 1e3, 0x10 or 1_000 are probably mistakes.
+// wholeNumber parses node n as an integer that l allows. It accepts only decimal digits
+// without leading zeros, after an optional minus sign. A quoted number is text, and 1e3,
+// 0x10 or 1_000 are probably mistakes.
 func wholeNumber(n *node, l Limit) (int64, error) {
 	digits := strings.TrimPrefix(n.text, "-")
 	plain := n.tag != "!!str" && digits != "" && strings.Trim(digits, "0123456789") == "" && (digits[0] != '0' || digits == "0")

@@ -102,7 +102,8 @@ var accessKinds = [oplog.NumKinds]struct {
 }
 
 // moveToPeer moves the pointer of b from this rank's part of the window to the same offset
-// in the part that a peer holds.
+// in the part that a peer holds. It returns an error if the pointer is not into a window,
+// or if the valid elements of b reach beyond the peer's part.
 func (c *Core) moveToPeer(b *tl.Block, peer int) error {
 	w := int(b.Ptr.Window) - 1
 	if w < 0 || w >= len(c.launch.Windows) {
@@ -126,7 +127,8 @@ type shardOf int
 
 func (rank shardOf) String() string { return fmt.Sprintf("the shard of rank %d", int(rank)) }
 
-// submit passes c.requests, the requests of one operation, to the DMA engine.
+// submit passes c.requests, the requests of one operation, to the DMA engine. An operation
+// without requests begins and ends at once.
 func (c *Core) submit(id oplog.ID, kind oplog.Kind) {
 	n := len(c.requests)
 	t := transfer{id: id, core: c, begins: n, ends: n}

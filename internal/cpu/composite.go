@@ -167,7 +167,8 @@ func (b *builder) operand(a *tl.Arg, out *tl.Value) (pe.Matrix, error) {
 }
 
 // matrix describes the memory of v, an operand or the result of a composite, for the plan.
-// op is a read or a write. The transfers of this memory have the given class.
+// op is a read or a write. The transfers of this memory have the given class. matrix also
+// adds the memory to b.reads or b.writes.
 func (b *builder) matrix(v *tl.Value, op memory.Op, class fabric.Class) (pe.Matrix, error) {
 	c := b.core
 	rows, cols := matrixSize(v.Shape)
@@ -239,8 +240,8 @@ func (b *builder) record(cmd *tl.Composite, tiles int) oplog.Op {
 	return op
 }
 
-// operands converts the operands of a composite to operands of the op log. If there is no
-// tile among them, numbers have dtype d.
+// operands converts the operands of a composite to operands of the op log. Operands in
+// memory also get their accesses. If all operands are numbers, they have dtype d; see args.
 func (b *builder) operands(list []tl.Arg, d numeric.DType) []oplog.Operand {
 	out := args(list, d)
 	for i := range list {

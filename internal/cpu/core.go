@@ -289,7 +289,8 @@ func (c *Core) Scratch(n int64) (int64, error) {
 	return int64(va), nil
 }
 
-// Bytes waits until a tile is ready, and returns its value.
+// Bytes waits until a tile is ready, and returns its value. It returns ErrNoValues if
+// values are not computed.
 func (c *Core) Bytes(v tl.Value) ([]byte, error) {
 	if c.m.Data == nil {
 		return nil, ErrNoValues

@@ -35,7 +35,8 @@ type notification struct {
 	order  pe.Order // the sender's last access before the notification
 }
 
-// Notify changes a signal of a peer.
+// Notify sends a notification to a peer. When it arrives, it adds `value` to a signal of
+// the peer, or sets the signal to `value`, as op says.
 func (c *Core) Notify(peer, number int, op tl.SignalOp, value int64) error {
 	if err := c.tick(); err != nil {
 		return err

@@ -98,5 +98,6 @@ func (c *Core) EndIdle(by sim.Mark) {
 	c.cpu.ended, c.cpu.last = c.eng.Now(), cmp.Or(by, c.cpu.idle)
 }
 
-// Last returns the activity that ended the last kernel; 0 in a run without a trace.
+// Last returns the activity that ended the last kernel or the idle time after it; 0 in a
+// run without a trace.
 func (c *Core) Last() sim.Mark { return c.cpu.last }

@@ -22,8 +22,8 @@ type chain func(r *rand.Rand, work, d numeric.DType) (*Matrix, tile)
 
 // TestCalibration checks that all elements of correct results are within their tolerance.
 // It also checks that the tolerance is not too wide: errors are about as large as the
-// reference predicts. rms and worst are the expected root mean square and maximum of the
-// error divided by the standard deviation, as measured.
+// reference predicts. `rms` and `worst` are the expected root mean square and maximum of
+// the error divided by the standard deviation, as measured.
 func TestCalibration(t *testing.T) {
 	for _, c := range []struct {
 		name       string

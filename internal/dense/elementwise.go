@@ -22,7 +22,7 @@ func Mul(a, b *Matrix, d numeric.DType) *Matrix {
 	})
 }
 
-// Scale returns m times factor, rounded to d. The factor itself is rounded to d first.
+// Scale returns m times `factor`, rounded to d. The factor itself is rounded to d first.
 func Scale(m *Matrix, factor float64, d numeric.DType) *Matrix {
 	row := zeros(1, m.Cols)
 	for j := range row.V {
@@ -128,8 +128,9 @@ var accumulator = roundingTo(numeric.F32)
 // as dtype d.
 func narrows(d numeric.DType) bool { return d != numeric.F32 }
 
-// sum adds the values in the given order and returns the total. variance is the variance of
-// the total's error if each addition rounds to f32, as the accumulator of the machine does.
+// sum adds the values in the given order and returns the total. `variance` is the variance
+// of the total's error if each addition rounds to f32, as the accumulator of the machine
+// does.
 func sum(values []float64) (total, variance float64) {
 	squares := 0.0
 	for _, v := range values {

@@ -164,8 +164,8 @@ func (t tile) rmsNorm(gain tile, eps float64) tile {
 	return t.apply(numeric.Mul, mean.addScalar(eps).apply(numeric.Rsqrt)).apply(numeric.Mul, gain)
 }
 
-// compare compares a tile with the reference m. wrong is the number of elements beyond
-// their tolerance. rms and worst are the root mean square and the maximum of the error
+// compare compares a tile with the reference m. `wrong` is the number of elements beyond
+// their tolerance. `rms` and `worst` are the root mean square and the maximum of the error
 // divided by the standard deviation, over the elements whose standard deviation is not
 // zero.
 func (t tile) compare(m *Matrix) (wrong int, rms, worst float64) {

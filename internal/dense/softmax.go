@@ -12,8 +12,8 @@ const NoMask = math.MaxInt32
 
 // Softmax computes exp(x)/Σ exp(x) over each row. Each step rounds to d. Row i sees the
 // columns up to and including i + offset; the result is exactly 0 in the other columns.
-// offset is at least 0. It is 0 if queries and keys have the same positions, and NoMask if
-// every row sees all columns.
+// `offset` must be at least 0. It is 0 if queries and keys have the same positions, and
+// NoMask if every row sees all columns.
 func Softmax(x *Matrix, offset int, d numeric.DType) *Matrix {
 	require(offset >= 0, "Softmax of %v with offset %d: row 0 would see nothing", x, offset)
 	step := roundingTo(d)
@@ -73,8 +73,8 @@ func Attention(q, k, v *Matrix, scale float64, offset int, work, d numeric.DType
 	return MatMul(p, v, 1, d)
 }
 
-// RMSNorm divides each row x of the operand by √(mean(x²) + eps) and multiplies it by gain,
-// which is one row. Each step rounds to d.
+// RMSNorm divides each row x of the operand by √(mean(x²) + eps) and multiplies it by
+// `gain`, which is one row. Each step rounds to d.
 func RMSNorm(x, gain *Matrix, eps float64, d numeric.DType) *Matrix {
 	require(gain.Rows == 1 && gain.Cols == x.Cols, "RMSNorm of %v with gain of %v", x, gain)
 	out := zeros(x.Rows, x.Cols)

@@ -25,7 +25,9 @@ type Collectives struct {
 	Entries []table.Record  `json:"entries"`           // the defaults first, without a name
 }
 
-// DescribeCollectives returns the entries of a configuration, with defaults filled in.
+// DescribeCollectives returns the entries of a configuration, with defaults filled in. The
+// first entry has no name and consists of the defaults. Settings that the topology
+// determines are left out.
 func DescribeCollectives(c *ccl.Config) (*Collectives, error) {
 	all := &Collectives{Version: version.Version, CCL: topology.OriginOf(c), Default: c.DefaultEntry()}
 	for _, name := range append([]string{""}, c.Names()...) {

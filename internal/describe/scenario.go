@@ -161,8 +161,8 @@ func RootText(root int) string {
 	return fmt.Sprintf(", root %d", root)
 }
 
-// ParamText returns the parameters of a scenario as the continuation of a line. It returns
-// "" if there are no parameters.
+// ParamText returns the parameters of a scenario as the continuation of a line, such as "
+// (m=4, n=8)". It returns "" if there are no parameters.
 func ParamText(params map[string]string) string {
 	if len(params) == 0 {
 		return ""

@@ -188,7 +188,8 @@ func rateText(n *json.Number, unit float64, name string) string {
 }
 
 // nameSiblings returns one text for n equal siblings: "cube0 … cube15: 16 alike". The text
-// mentions overrides if an override names one of the siblings.
+// mentions overrides if an override names one of the siblings. A single component has only
+// its name.
 func (m Machine) nameSiblings(name string, n int) string {
 	if n == 1 {
 		return name + "0"

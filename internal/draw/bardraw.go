@@ -109,7 +109,7 @@ const maxUprightName = 160
 
 // layoutNames lays out the names of groups. `slot` is the width of a group. The names are
 // horizontal, in at most three lines each, if they fit in this width. Otherwise they are
-// upright.
+// upright, long names are cut, and only every n-th group has a name if groups are narrow.
 func layoutNames(names []string, slot float64) groupNames {
 	for _, within := range []bool{false, true} {
 		set := groupNames{interval: 1}

@@ -88,8 +88,9 @@ func (b Bars) layout() []bar {
 	return bars
 }
 
-// ruler returns the y axis. It leaves space above the highest bar for the text of the bar's
-// value.
+// ruler returns the y axis. A linear axis leaves space above the highest bar for the text
+// of the bar's value. A logarithmic axis begins below the lowest bar, so that this bar has
+// a height.
 func (b Bars) ruler(bars []bar) ruler {
 	values := lists.Make(len(bars), func(i int) float64 { return bars[i].value })
 	if !b.Y.Log {

@@ -183,7 +183,7 @@ func bandwidthLabel(bw topology.BytesPerSec) string {
 	return topology.Format(bw)
 }
 
-// latencyText formats the latency of links. latency is nil if the length of a link
+// latencyText formats the latency of links. `latency` is nil if the length of a link
 // determines its latency; the text then is the delay of wires per mm.
 func (p *builder) latencyText(latency *topology.Time) string {
 	if latency != nil {

@@ -169,8 +169,8 @@ func (c *canvas) text(s style, at point, text string) {
 	c.items = append(c.items, textLine{s, at, text})
 }
 
-// group calls draw. Everything that draw adds to the canvas becomes one group, whose
-// tooltip is `tip`.
+// group calls the function `draw`. Everything that `draw` adds to the canvas becomes one
+// group, whose tooltip is `tip`.
 func (c *canvas) group(tip string, draw func()) {
 	outer := c.items
 	c.items = nil

@@ -50,7 +50,8 @@ func TestLayout(t *testing.T) {
 	})
 }
 
-// checkLayout reports texts and shapes that leave the canvas, and texts that overlap.
+// checkLayout reports texts and shapes that leave the canvas, and texts that overlap. It
+// also reports a canvas with fewer than three texts.
 func checkLayout(t *rapid.T, c *canvas) {
 	page := rect{-0.01, -0.01, c.w + 0.02, c.h + 0.02}
 	type label struct {

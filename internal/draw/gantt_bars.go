@@ -140,7 +140,8 @@ func (t *strip) count(b GanttBar) {
 	t.time += b.To - b.From
 }
 
-// add appends a segment to the dashed line.
+// add appends a segment to the dashed line. A segment that touches or overlaps the last
+// dash makes this dash longer.
 func (t *strip) add(from, to tenths) {
 	switch {
 	case to <= max(from, t.to):

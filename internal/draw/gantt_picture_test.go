@@ -21,8 +21,9 @@ func layOut(t interface{ Fatal(...any) }, f Figure) *canvas {
 	return c
 }
 
-// walk calls visit for each shape and each text, including those in groups. The second
-// argument of visit is the tooltip of the group. For items outside of groups it is `tip`.
+// walk calls the function `visit` for each shape and each text, including those in groups.
+// The second argument of `visit` is the tooltip of the group. For items outside of groups
+// it is `tip`.
 func walk(items []item, tip string, visit func(item, string)) {
 	for _, it := range items {
 		if g, ok := it.(group); ok {

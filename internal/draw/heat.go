@@ -23,7 +23,7 @@ type HeatMap struct {
 }
 
 // check returns an error if the values do not match the rows and columns, or cannot be
-// drawn.
+// drawn, or if Max does not fit the colour scale.
 func (h HeatMap) check() error {
 	if len(h.Columns) == 0 || len(h.Values) != len(h.Rows) {
 		return fmt.Errorf("%d columns, %d rows and values of %d rows: give values of each row, and at least one column", len(h.Columns), len(h.Rows), len(h.Values))
@@ -112,8 +112,8 @@ func (h HeatMap) draw(c *canvas) error {
 	return nil
 }
 
-// drawCells draws the cells with their values and the names of rows. colours maps a value
-// to its position on the colour scale, from 0 to 1.
+// drawCells draws the cells with their values and the names of rows. The scale `colours`
+// maps a value to its position on the colour scale, from 0 to 1.
 func (h HeatMap) drawCells(c *canvas, plot rect, colours scale) {
 	w, ht := plot.w/float64(len(h.Columns)), plot.h/float64(len(h.Rows))
 	size, between := h.textSize(w, ht), min(1, w/12, ht/12)
@@ -170,8 +170,9 @@ var ramp = []colour{
 	0x6acd94, 0x8ed78d, 0xb1df88, 0xd2e785, 0xf3ed87,
 }
 
-// rampColour returns the colour at a position on the colour scale. share is the position,
-// from 0 for the lowest value to 1 for the highest.
+// rampColour returns the colour at the position `share` on the colour scale. The position
+// is 0 for the lowest value and 1 for the highest. Positions outside of this range have the
+// colour of the nearer end.
 func rampColour(share float64) colour {
 	at := min(max(share, 0), 1) * float64(len(ramp)-1)
 	i := min(int(at), len(ramp)-2)

@@ -148,8 +148,8 @@ type look struct {
 	bound   bool
 }
 
-// split divides the series into lines and bounds. paired reports whether each line has a
-// bound.
+// split divides the series into lines and bounds. `paired` reports whether there are as
+// many bounds as lines, so that each line has its own bound.
 func (l Lines) split() (lines, bounds []Series, paired bool) {
 	lines = slices.DeleteFunc(slices.Clone(l.Series), func(s Series) bool { return s.Bound })
 	bounds = slices.DeleteFunc(slices.Clone(l.Series), func(s Series) bool { return !s.Bound })

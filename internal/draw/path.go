@@ -187,8 +187,9 @@ func (p path) flatten(tolerance float64) []polyline {
 	return polylines
 }
 
-// dash splits a polyline into dashes. lengths holds the lengths of dashes and gaps in turn,
-// which are multiplied by scale.
+// dash splits a polyline into dashes. `lengths` holds the lengths of dashes and gaps in
+// turn, which are multiplied by `scale`. If there are no lengths, or they are too small to
+// see, dash returns the whole polyline.
 func (r polyline) dash(lengths []float64, scale float64) []polyline {
 	total := 0.0
 	for _, d := range lengths {
@@ -230,7 +231,7 @@ func (r polyline) dash(lengths []float64, scale float64) []polyline {
 }
 
 // stroke returns the outline of a line along the polyline: a quadrangle for each straight
-// piece, and a wedge at the outer side of each corner. half is half the line width. All
+// piece, and a wedge at the outer side of each corner. `half` is half the line width. All
 // parts have the same orientation, so that overlapping parts do not cancel out.
 func (r polyline) stroke(half float64) []polyline {
 	same := func(a, b point) bool { return a.distance(b) <= 1e-6 }
@@ -260,7 +261,7 @@ func (r polyline) stroke(half float64) []polyline {
 }
 
 // wedge returns the round corner at a point between two pieces of a line. a and b are the
-// offsets to the sides of the pieces, and half is half the line width.
+// offsets to the sides of the pieces, and `half` is half the line width.
 func wedge(at, a, b point, half float64) polyline {
 	turn := math.Atan2(a.x*b.y-a.y*b.x, a.x*b.x+a.y*b.y)
 	if turn > 0 { // the outer side is opposite

@@ -15,7 +15,7 @@ type ruler struct {
 }
 
 // newRuler returns a ruler that covers all values, without a position on the canvas. If
-// fromZero is set, a linear ruler starts at 0.
+// fromZero is set, a linear ruler also covers 0.
 func newRuler(a Axis, values []float64, fromZero bool) ruler {
 	lo, hi := a.span(values, fromZero)
 	return ruler{scale: scale{lo: lo, hi: hi, log: a.Log}, axis: a, values: values}
@@ -58,8 +58,8 @@ func (r *ruler) fitVertical(plot rect, limit int) {
 }
 
 // fit sets the ticks. It sets as many as possible, up to `limit`, without labels touching
-// each other. If even the labels of two ticks touch, fit clears labels. The function `size`
-// returns the length of a label along the ruler.
+// each other. If labels touch even when `limit` is 2, fit clears each label that touches
+// the previous label. The function `size` returns the length of a label along the ruler.
 func (r *ruler) fit(limit int, size func(tick) float64) {
 	for ; limit >= 2; limit-- {
 		r.ticks = r.axis.ticks(r.lo, r.hi, r.values, limit)
@@ -108,7 +108,7 @@ func (c *canvas) drawLeftAxis(r ruler, plot rect, numbers bool) {
 	c.lines(axisLine, 1, at(plot.y, 0), at(plot.bottom(), 0))
 }
 
-// drawTicks draws the ticks of a ruler, and their labels if labels is set. The function
+// drawTicks draws the ticks of a ruler, and their labels if `labels` is set. The function
 // `at` returns the point whose coordinate along the ruler is v and whose distance from the
 // plot is `out`. The parameter `further` is additional space between ticks and labels.
 func (c *canvas) drawTicks(r ruler, at func(v, out float64) point, labels bool, s style, further float64) {
@@ -124,14 +124,14 @@ func (c *canvas) drawTicks(r ruler, at func(v, out float64) point, labels bool, 
 	}
 }
 
-// labelBottom writes the label of the bottom axis of a plot. height is the distance from
+// labelBottom writes the label of the bottom axis of a plot. `height` is the distance from
 // the plot to the lower edge of the label.
 func (c *canvas) labelBottom(label string, plot rect, height float64) {
 	s := style{size: sizeLabel, anchor: atMiddle}
 	c.text(s, point{plot.centre().x, plot.bottom() + height - s.size/2 - 2}, s.cut(label, plot.w))
 }
 
-// labelLeft writes the label of the left axis of a plot, from the bottom up. width is the
+// labelLeft writes the label of the left axis of a plot, from the bottom up. `width` is the
 // distance from the plot to the outer edge of the label.
 func (c *canvas) labelLeft(label string, plot rect, width float64) {
 	s := style{size: sizeLabel, anchor: atMiddle, turn: upwards}
@@ -139,7 +139,8 @@ func (c *canvas) labelLeft(label string, plot rect, width float64) {
 }
 
 // drawGrid draws a grid line across the plot for each tick, first for minor and then for
-// major ticks. depth is the length of the lines.
+// major ticks. `depth` is the length of the lines. The function `at` returns points as for
+// drawTicks.
 func (c *canvas) drawGrid(r ruler, depth float64, at func(v, out float64) point) {
 	for i, with := range []colour{gridMinor, gridMajor} {
 		for _, t := range r.ticks {

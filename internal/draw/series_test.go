@@ -191,7 +191,8 @@ func TestSpread(t *testing.T) {
 }
 
 // TestPanels checks that a chart of more than 12 lines has several panels that share their
-// axes.
+// axes. It also checks which bounds each panel has, and that a chart of many panels is
+// higher than a slide.
 func TestPanels(t *testing.T) {
 	l, _ := manySeries(13)
 	l.Series = append(l.Series, Series{Name: "bound", X: []float64{1, 3}, Y: []float64{0.5, 0.5}, Bound: true})

@@ -176,8 +176,8 @@ func (p *builder) addOutside(d *Diagram, pcie, hub int) {
 		text: bandwidthLabel(s.System.SIPs.Link.Bandwidth)}, links...)
 }
 
-// explainSIP adds the legend of the view of a SIP. ports is false if the dies are too small
-// to show ports.
+// explainSIP adds the legend of the view of a SIP. `ports` is false if the dies are too
+// small to show ports.
 func (p *builder) explainSIP(d *Diagram, ports bool) {
 	s := p.Spec()
 	link, ucie, pcie := s.System.SIPs.Link, s.SIP.UCIe, s.Host.PCIe

@@ -69,7 +69,7 @@ func (c colour) RGBA() (r, g, b, a uint32) {
 	return color.NRGBA{R: uint8(c >> 16), G: uint8(c >> 8), B: uint8(c), A: 255}.RGBA()
 }
 
-// mix returns a mixture of colours c and d. share is the part of d: 0 returns c, and 1
+// mix returns a mixture of colours c and d. `share` is the part of d: 0 returns c, and 1
 // returns d.
 func (c colour) mix(d colour, share float64) colour {
 	var mixed colour
@@ -128,7 +128,7 @@ var marks = []path{
 }
 
 // regularPolygon returns a polygon with n corners. The distances of the corners from the
-// origin alternate between r and s. start is the angle of the first corner in radians.
+// origin alternate between r and s. `start` is the angle of the first corner in radians.
 func regularPolygon(n int, start, r, s float64) path {
 	return polygon(lists.Make(n, func(i int) point {
 		sin, cos := math.Sincos(start + 2*math.Pi*float64(i)/float64(n))

@@ -204,7 +204,7 @@ func (s style) wrap(text string, maxWidth float64, atUnderscores bool) []string 
 }
 
 // cut returns a text of at most maxWidth. It replaces the end of a wider text with an
-// ellipsis.
+// ellipsis, or returns "" if even the ellipsis does not fit.
 func (s style) cut(text string, maxWidth float64) string {
 	if text = printable.Line(text); s.width(text) <= maxWidth {
 		return text

@@ -117,7 +117,7 @@ func evenTicks(lo, hi float64, limit int) []tick {
 }
 
 // niceStep returns the smallest round step that divides the range from lo to hi into at
-// most limit parts. A round step is 1, 2, 2.5 or 5 times a power of ten.
+// most `limit` parts. A round step is 1, 2, 2.5 or 5 times a power of ten.
 func niceStep(lo, hi float64, limit int) float64 {
 	width := hi - lo
 	for e := max(int(math.Floor(math.Log10(width/float64(limit)))), -323) - 1; ; e++ {
@@ -165,7 +165,7 @@ type prefix struct {
 }
 
 // formatScaled formats a number with four digits and the largest prefix that does not
-// exceed it.
+// exceed it. If the number is smaller than all prefixes, it uses the last prefix.
 func formatScaled(v float64, prefixes []prefix) string {
 	if v == 0 {
 		return "0"
@@ -177,7 +177,8 @@ func formatScaled(v float64, prefixes []prefix) string {
 	return formatDigits(v/prefixes[i].size, 4) + prefixes[i].name
 }
 
-// formatDigits formats a number rounded to n digits, without an exponent.
+// formatDigits formats a number rounded to n significant digits, without an exponent and
+// without zeros at the end of the fraction. It does not round digits before the point.
 func formatDigits(v float64, n int) string {
 	if v == 0 || math.IsInf(v, 0) || math.IsNaN(v) {
 		return strconv.FormatFloat(v, 'f', -1, 64)
@@ -190,7 +191,8 @@ func formatDigits(v float64, n int) string {
 	return text
 }
 
-// valueText formats a value for a bar or a cell.
+// valueText formats a value, rounded to three digits, for a bar or a cell. If the function
+// `format` is nil, it uses SI.
 func valueText(format func(float64) string, v float64) string {
 	if format == nil {
 		format = SI

@@ -81,8 +81,9 @@ func TestDoubling(t *testing.T) {
 	}
 }
 
-// TestAxisHoldsValues checks for random values that the axis covers all values, has at
-// least two ticks and has no more labels than the limit allows.
+// TestAxisHoldsValues checks for random values that the axis covers all values and has at
+// least two ticks. The ticks must be on the axis, in ascending order. A linear axis must
+// not have more labels than the limit allows.
 func TestAxisHoldsValues(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		log := rapid.Bool().Draw(t, "log")

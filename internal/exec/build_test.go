@@ -44,8 +44,8 @@ func values(d numeric.DType, v ...float64) []byte {
 // immediately.
 type builder struct{ oplog.Log }
 
-// op appends op to the log, followed by the given effects, and returns the number of the
-// operation.
+// op appends an operation to the log, followed by the given effects, and returns the number
+// of the operation.
 func (b *builder) op(op oplog.Op, effects ...oplog.Phase) oplog.ID {
 	id := b.Add(op)
 	for _, p := range effects {

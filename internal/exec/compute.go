@@ -85,8 +85,8 @@ func (s *scratch) compute(op *oplog.Op, from, to int) {
 	}
 }
 
-// splitAtAxis divides the extents of a shape at an axis. outer is the product of the
-// extents before the axis, n the extent of the axis, and inner the product of the extents
+// splitAtAxis divides the extents of a shape at an axis. `outer` is the product of the
+// extents before the axis, n the extent of the axis, and `inner` the product of the extents
 // after it. A shape without axes counts as a row of one element.
 func splitAtAxis(s oplog.Shape, axis int) (outer, n, inner int) {
 	outer, n, inner = 1, 1, 1

@@ -81,8 +81,8 @@ func (e *Executor) readInputs(op *oplog.Op) error {
 	return nil
 }
 
-// write applies the write effect of op: it copies the value of op, or of its operand, to
-// memory.
+// write applies the write effect of op to memory. It copies the value of op or of its
+// operand, copies the data that the host writes, or sets the memory to zero.
 func (e *Executor) write(op *oplog.Op) error {
 	switch op.Kind {
 	case oplog.Store, oplog.Put:

@@ -57,8 +57,8 @@ func (s *scratch) elementwise(math numeric.Op, d numeric.DType, dst []byte, shap
 }
 
 // take sets s.in[i] to n elements of operand arg, starting at element number `at` of the
-// result. The operand is broadcast to the given shape, which has elems elements, and
-// converted to dtype d.
+// result. The operand is broadcast to the given shape and converted to dtype d. `elems` is
+// the number of elements of the shape.
 func (s *scratch) take(i int, arg *source, d numeric.DType, shape oplog.Shape, elems, at, n int) {
 	size := d.Size()
 	own := arg.Operand.DType

@@ -50,8 +50,9 @@ type Executor struct {
 	walkScratch scratch   // for the goroutine that walks over the effects
 }
 
-// New returns an executor at the start of the log. mem returns the memory that holds the
-// bytes of a space. threads is the number of goroutines that may compute at a time.
+// New returns an executor at the start of the log. The function `mem` returns the memory
+// that holds the bytes of a space. `threads` is the number of goroutines that may compute
+// at a time.
 func New(log *oplog.Log, mem func(oplog.Space) *memory.Store, threads int) *Executor {
 	e := &Executor{
 		log: log, mem: mem, threads: max(1, threads), grain: defaultGrain, keepTiles: true,
@@ -113,7 +114,9 @@ func (e *Executor) flush() {
 }
 
 // Value returns the bytes of the tile that operation id produces. It computes them first if
-// necessary. The bytes belong to the executor and are valid until the next call.
+// necessary. It returns an error if the operation has no value, if the value cannot be
+// computed yet, or if the value has been dropped. The bytes belong to the executor and are
+// valid until the next call of one of its methods.
 func (e *Executor) Value(id oplog.ID) ([]byte, error) {
 	if err := e.Flush(); err != nil {
 		return nil, err
@@ -182,9 +185,9 @@ func (e *Executor) fail(id oplog.ID, format string, args ...any) error {
 type Eager struct{ scratch scratch }
 
 // Compute computes the value of op into dst. op must be an operation of the engines: one of
-// the kinds from Full to Gemm, or Stream. data holds the bytes of each operand, followed by
-// those of the operands of the epilogue; the entry of an operand that is a number is nil.
-// An operand that is not a number must have a From, with any ID. The caller must have
+// the kinds from Full to Gemm, or Stream. `data` holds the bytes of each operand, followed
+// by those of the operands of the epilogue; the entry of an operand that is a number is
+// nil. An operand that is not a number must have a From, with any ID. The caller must have
 // checked shapes and dtypes. A Reshape has the same value as its operand, so Compute leaves
 // dst unchanged.
 func (e *Eager) Compute(op *oplog.Op, dst []byte, data [][]byte) {
