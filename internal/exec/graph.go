@@ -95,8 +95,8 @@ func (e *Executor) matchReceives() {
 
 // hold determines what keeps the value of operation id, in addition to the operations that
 // use it as an operand. The value of a send is kept until it is received. The result of a
-// composite or receive that goes to memory is kept until it is written. A tile is kept
-// until Forget or End.
+// composite or receive that goes to memory is kept until it is written. If e.keepTiles is
+// set, a tile is kept until Forget or End.
 func (e *Executor) hold(id oplog.ID) {
 	op, n := e.log.Op(id), e.node(id)
 	switch {
@@ -112,9 +112,10 @@ func (e *Executor) hold(id oplog.ID) {
 	}
 }
 
-// countUses counts operation id as a user of each of its operands. A receive whose send is
-// unknown is added to e.unsent. When the send becomes known, countUses makes the receive
-// wait for the value of the send.
+// countUses counts operation id as a user of each of its operands. It sets e.err if an
+// operand is not in the log, or if its value was forgotten. A receive whose send is unknown
+// is added to e.unsent. When the send becomes known, a later call of countUses makes the
+// receive wait for the value of the send.
 func (e *Executor) countUses(id oplog.ID) {
 	op := e.log.Op(id)
 	if !usesOperands(op.Kind) {
@@ -273,7 +274,8 @@ func (e *Executor) drop(id oplog.ID) {
 }
 
 // unavailable returns an error that says that the value of operation id does not exist yet.
-// The error names the operation that must happen first.
+// The error names the operation that must happen first, or says that operation id depends
+// on itself.
 func (e *Executor) unavailable(id oplog.ID) error {
 	const wait = "let the simulation continue until it has"
 	at, steps := id, 0

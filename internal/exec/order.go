@@ -137,8 +137,8 @@ func (o *order) scan() error {
 	return nil
 }
 
-// checkAccessSize returns an error if the accesses of an operation have more bytes in total
-// than a value may have.
+// checkAccessSize returns an error if an access in mem is invalid, or if the accesses have
+// more bytes in total than a value may have.
 func checkAccessSize(mem []oplog.Access) error {
 	n, err := memBytes(mem)
 	if err == nil && n > maxBytes {
@@ -252,8 +252,8 @@ func (o *order) finish(t *thread, k *asyncOp) {
 	t.inFlight = slices.DeleteFunc(t.inFlight, func(other *asyncOp) bool { return other == k })
 }
 
-// finishAll calls finish for each operation in flight of a PE, if all sends, notifications
-// and TaskEnds that this operation waits for have been issued.
+// finishAll calls finish for those operations in flight of a PE for which all sends,
+// notifications and TaskEnds that they wait for have been issued.
 func (o *order) finishAll(t *thread) {
 	for _, k := range slices.Clone(t.inFlight) {
 		if k.resolved(o.now - 1) {

@@ -128,8 +128,9 @@ func (o *order) beginLaunch(i int32) {
 }
 
 // startRecv adds the receive op to the operations in flight of its PE, or to the operations
-// that block the PE if no Wait names op. If the receive writes memory, startRecv processes
-// the write, or leaves it until the send is issued.
+// that block the PE if no Wait names op. A receive that never got a message is ignored. If
+// the receive writes memory, startRecv processes the write, or leaves it until the send is
+// issued.
 func (o *order) startRecv(t *thread, op *oplog.Op) {
 	if len(op.Args) == 0 || op.Args[0].From == 0 {
 		return // the run ended before the message came

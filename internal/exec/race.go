@@ -26,7 +26,7 @@ func (r Race) String() string {
 }
 
 // Races returns the races of a log in the order of issue, one for each pair of source
-// lines.
+// lines. It returns an error if the log is invalid.
 //
 // It considers what orders accesses, not when they happened, so it also finds races that
 // did no harm in this run. Accesses are ordered by these rules:
@@ -36,11 +36,14 @@ func (r Race) String() string {
 //     after a Wait for the composite. Each access of the composite also comes before later
 //     conflicting accesses of the PE, because the hardware delays the later accesses. The
 //     same holds for a receive with a Wait. A receive without a Wait blocks the PE until the
-//     message has arrived, or until the message is used.
+//     message has arrived. If the PE continued before the message was sent, the receive comes
+//     before the first operation of the PE that uses the message.
 //   - A Send comes before what follows its Recv. A Notify comes before what follows the
 //     WaitSignal that it releases. A TaskEnd, with everything that its PE has started,
 //     comes before what follows the TaskBegin that names it.
-//   - The operations of a launch come after everything that its PEs did earlier.
+//   - The operations of a launch come after everything that its PEs did earlier. If an
+//     [oplog.Order] puts another launch before it, they also come after everything that the
+//     PEs of the other launch did.
 //   - Everything comes either before or after a Barrier or an operation of the host.
 //
 // Scratch is new memory: earlier accesses to its bytes do not count.
@@ -113,8 +116,8 @@ func (o *order) touch(a access, phase oplog.Phase, space oplog.Space, t *thread)
 	o.record(&a, phase, space, view)
 }
 
-// viewOf returns the clock of everything that comes before an access of operation k, or of
-// the PE itself if k is nil.
+// viewOf returns the clock of everything that comes before an access of operation k. If k
+// is nil or has no view of its own, this is the clock of the PE.
 func viewOf(t *thread, k *asyncOp) *clock {
 	if k == nil || k.view == nil {
 		return &t.clock
@@ -135,7 +138,7 @@ func (o *order) applyHardwareOrder(a *access, phase oplog.Phase, space oplog.Spa
 	})
 }
 
-// record adds access a to the lists of the pages that it touches. view is the clock of
+// record adds access a to the lists of the pages that it touches. `view` is the clock of
 // everything that comes before the access.
 func (o *order) record(a *access, phase oplog.Phase, space oplog.Space, view *clock) {
 	n := int32(len(o.accesses))
@@ -152,8 +155,9 @@ func (o *order) record(a *access, phase oplog.Phase, space oplog.Space, view *cl
 }
 
 // eachCandidate calls f for each earlier access b that is on a page of access a and
-// conflicts with it: at least one of a and b is a write. f must check whether a and b
-// overlap and whether they are ordered. [lo, hi) is the range of bytes to compare.
+// conflicts with it: at least one of a and b is a write. e is the entry of b in the list of
+// the page, and [lo, hi) is the part of a on the page. f must check whether a and b overlap
+// and whether they are ordered.
 func (o *order) eachCandidate(a *access, phase oplog.Phase, space oplog.Space, f func(e entry, b *access, lo, hi int64)) {
 	a.pages(func(at, lo, hi int64) {
 		p := o.pages[pageKey{space, at}]
@@ -171,10 +175,10 @@ func (o *order) eachCandidate(a *access, phase oplog.Phase, space oplog.Space, f
 	})
 }
 
-// dropCovered removes the entries of list that access a covers and returns the rest. Access
-// a covers an entry if both have the same PE and source line, the entry is ordered before
-// a, and a touches all bytes of the entry. A later access that races with a removed entry
-// also races with a, and the report shows the same pair of lines.
+// dropCovered removes the entries of `list` that access a covers and returns the rest.
+// Access a covers an entry if both have the same PE and source line, the entry is ordered
+// before a, and a touches all bytes of the entry. A later access that races with a removed
+// entry also races with a, and the report shows the same pair of lines.
 func (o *order) dropCovered(list []entry, a *access, view *clock) []entry {
 	return slices.DeleteFunc(list, func(e entry) bool {
 		b := &o.accesses[e.access]
@@ -193,7 +197,7 @@ func (o *order) renew(r region, space oplog.Space) {
 	})
 }
 
-// subtractRange removes the bytes in [lo, hi) from all entries of list and returns the
+// subtractRange removes the bytes in [lo, hi) from all entries of `list` and returns the
 // remaining parts.
 func subtractRange(list []entry, lo, hi int64) []entry {
 	var out []entry

@@ -414,8 +414,9 @@ func difference(a, b map[[2]int32]bool) (pairs [][2]int32) {
 	return pairs
 }
 
-// BenchmarkRaces measures Races on a log of 100,000 accesses by 256 PEs in a ring. Each PE
-// stores to its own memory and to its neighbour's memory, and sends to the neighbour.
+// BenchmarkRaces measures Races on a log of 100,000 accesses by 256 PEs in a ring. In each
+// round, a PE loads from its own memory, stores to its own memory and to its neighbour's
+// memory, and sends to the neighbour.
 func BenchmarkRaces(b *testing.B) {
 	const pes, rounds = 256, 128
 	s := &script{}
@@ -444,9 +445,9 @@ func BenchmarkRaces(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*accesses), "ns/access")
 }
 
-// TestOrderOfLaunches checks the order of two launches that follow each other in a stream.
-// The second launch comes after everything that the PEs of the first launch did, even if
-// the two launches share no PEs.
+// TestOrderOfLaunches checks the order of two launches that share no PEs. If the second
+// launch follows the first in a stream, it comes after everything that the PEs of the first
+// launch did. If not, the accesses of the two launches race.
 func TestOrderOfLaunches(t *testing.T) {
 	x := bytesAt(0, 8)
 	for _, ordered := range []bool{false, true} {

@@ -243,7 +243,7 @@ func (g *graph) addEdges(op *oplog.Op) {
 			g.addEdge(l.node, g.issue[i])
 		}
 	}
-	var next *oplog.Op // the following operation of the same PE, nil if that is op
+	var next *oplog.Op // the operation of the same PE that follows b, nil if that is op
 	for j := i - 1; j >= 0; j-- {
 		b := &g.log.Ops[j]
 		ended := lastCause(b) < op.ID && (b.Kind != oplog.Recv || b.Args[0].From > 0)

@@ -212,8 +212,9 @@ func (p *logGenerator) elementwise(d numeric.DType) numeric.Op {
 	return op
 }
 
-// addOperands adds random operands of dtype d to the elementwise operation op. The first
-// operand has the shape of the result. If inMemory is set, operands may be in memory.
+// addOperands adds random operands to the elementwise operation op. They have dtype d,
+// except the condition of Where, which has dtype u8. The first operand has the shape of the
+// result. If inMemory is set, operands may be in memory.
 func (p *logGenerator) addOperands(op *oplog.Op, d numeric.DType, inMemory bool) {
 	for i := range op.Math.Arity() {
 		of := d

@@ -31,8 +31,8 @@ func interpret(log *oplog.Log) *reference {
 	return r
 }
 
-// each calls f for every byte of the accesses in mem, in order, with the memory m that
-// holds the byte and its address.
+// each calls f for every byte of the accesses in mem, in order. m is the memory that holds
+// the byte, and addr is the address of the byte.
 func (r *reference) each(mem []oplog.Access, f func(m map[int64]byte, addr int64)) {
 	for _, a := range mem {
 		if r.memory[a.Space] == nil {
@@ -236,7 +236,8 @@ func (r *reference) resultElement(op *oplog.Op, at []int) []byte {
 }
 
 // mathDType returns the dtype of the operands of an elementwise operation. Operands that
-// are numbers are converted to it. For Where, it is the dtype of the last two operands.
+// are numbers are converted to it. For Where, it is the dtype of the last two operands. If
+// all these operands are numbers, it is the dtype of the result.
 func mathDType(op *oplog.Op) numeric.DType {
 	for i := len(op.Args) - 1; i >= 0; i-- {
 		if !isNumber(&op.Args[i]) && (op.Math != numeric.Where || i > 0) {

@@ -38,7 +38,8 @@ func checkShapes(op *oplog.Op) error {
 	return checkEpilogue(op)
 }
 
-// checkOne checks the operand of an operation that has only one operand, a tile.
+// checkOne checks that the operand of an operation with one operand fits the result. The
+// operand must not be a number, except for a Recv whose send is not known.
 func checkOne(op *oplog.Op) error {
 	arg := &op.Args[0]
 	if isNumber(arg) && op.Kind != oplog.Recv {
@@ -107,8 +108,8 @@ func checkElementwise(op *oplog.Op) error {
 	return nil
 }
 
-// checkPeers checks that the operands of a reduction over peers all have the shape of the
-// result.
+// checkPeers checks that op.Math can reduce over peers, and that the operands all have the
+// same dtype and the shape of the result.
 func checkPeers(op *oplog.Op) error {
 	d := op.Args[0].DType
 	if !op.Math.IsElementwise() || op.Math.IsComparison() || op.Math.Arity() != 2 || !numeric.Supports(op.Math, d) {

@@ -7,8 +7,8 @@ import (
 	"github.com/kernbench/kernbench/oplog"
 )
 
-// The functions of this file move bytes between values and memory. They release the lock
-// while they do.
+// The functions of this file move bytes between values and memory. moveBox and gather
+// release the lock while they copy.
 
 // moveBox moves the box of op, the part of op's value that is in memory, between the slice
 // `value` and the memory of op. The function `do` gives the direction: it reads or writes
@@ -178,7 +178,8 @@ func (p *pool) take(n int) *value {
 	return v
 }
 
-// release removes one reference to v. After the last reference, the buffer of v is reused.
+// release removes one reference to v. After the last reference, the pool keeps the buffer
+// of v for reuse, unless the buffer is too large for the pool.
 func (p *pool) release(v *value) {
 	if v.refs--; v.refs == 0 && v.class != none {
 		p.free[v.class] = append(p.free[v.class], v)

@@ -109,8 +109,10 @@ func (e *Executor) check(op *oplog.Op) error {
 	return checkShapes(op)
 }
 
-// checkOperand returns an error if the size of operand o of op differs from the size of the
-// value or memory that it refers to.
+// checkOperand returns an error if operand o of op is not allowed, or if its size differs
+// from the size of the value or memory that it refers to. An operand must be a number or a
+// tile. An operand of a composite or a send may also be in memory, and an operand of a
+// receive is a send.
 func (e *Executor) checkOperand(op *oplog.Op, o *oplog.Operand) error {
 	shape, d := o.Shape, o.DType
 	if op.Kind == oplog.Recv { // the shape is that of op, and the send may not be known
@@ -160,8 +162,9 @@ func isTile(k oplog.Kind) bool {
 	return hasValue[k] && k != oplog.Send && k != oplog.HostRead && !k.IsComposite()
 }
 
-// checkMemory returns an error if the memory of op does not have the size of what op reads
-// or writes there.
+// checkMemory returns an error if the memory of op does not have the size of the box that
+// op reads or writes there, or if the box does not fit into the shape of op. Operations of
+// other kinds must have no memory.
 func (e *Executor) checkMemory(op *oplog.Op) error {
 	switch op.Kind {
 	case oplog.Load, oplog.Store, oplog.Get, oplog.Put, oplog.Gemm, oplog.Stream, oplog.ReducePeers:
@@ -199,9 +202,9 @@ type Replayed struct {
 	Mismatched []oplog.ID // reads whose digest differs
 }
 
-// Replay executes a whole log in its own memories. It compares the bytes that the host
-// reads with the digests of these reads in the log, and returns the result. It does not
-// change the log. When ctx ends, it returns the cause of ctx.
+// Replay executes a whole log in new memories, without a machine. It compares the bytes
+// that the host reads with the digests of these reads in the log, and returns the result.
+// It does not change the log. When ctx ends, it returns the cause of ctx.
 func Replay(ctx context.Context, log *oplog.Log, threads int) (Replayed, error) {
 	var r Replayed
 	e := New(log, newMemories(), threads)

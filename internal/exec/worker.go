@@ -76,9 +76,9 @@ func (e *Executor) step(s *scratch) {
 	e.finish(t.id, n.value)
 }
 
-// cut divides the large operation of job t into parts. It makes all parts but the first
-// ready and returns the first part. Neither rows nor elements depend on each other, so the
-// parts give the same bytes as the whole.
+// cut divides the operation of job t into parts if the operation is large. It makes all
+// parts but the first ready and returns the first part. Neither rows nor elements depend on
+// each other, so the parts give the same bytes as the whole.
 func (e *Executor) cut(op *oplog.Op, t job) job {
 	units, least := parallelUnits(op)
 	parts := max(1, min(e.threads, units/least, t.cost/e.grain))

@@ -25,8 +25,10 @@ type output struct {
 	syncErr error // first error of a sync, which close returns
 }
 
-// open locks the file that the options name, reads it and prepares it for more records. It
-// begins a new file if there is none, or if Options.Replace discards the rows. It returns
+// open locks the file o.File, reads it and prepares it for more records. If there is
+// nothing to continue, or if o.Replace discards the rows, open begins the file anew. Before
+// any row, open adds the columns if the file lacks them. If the file lacks points, open
+// also adds the checksums and the name of this program where they are missing. open returns
 // the file to write to and the contents to continue from.
 func open(ctx context.Context, o Options, h header) (*output, *contents, error) {
 	for {
@@ -103,9 +105,10 @@ func openLocked(name string) (*os.File, string, error) {
 	}
 }
 
-// accept checks whether the sweep with header h may write to a file. It returns the
+// accept checks whether the sweep with header h may write to file f. It returns the
 // contents that the sweep continues from, which are empty if the sweep begins the file
-// anew.
+// anew. Points of another build of the program are kept with a warning, or are an error if
+// o.Strict is set.
 func (o Options) accept(ctx context.Context, f *os.File, name string, h header) (*contents, error) {
 	r, err := file.NewReader(ctx, f, maxFileBytes)
 	if err != nil {
@@ -139,8 +142,8 @@ func (o Options) accept(ctx context.Context, f *os.File, name string, h header) 
 	return c, nil
 }
 
-// prepareFile truncates the file after its last whole line. If the file has no whole line,
-// it writes the header.
+// prepareFile truncates file f after the last whole line that c describes. If c is empty,
+// it removes everything from the file, writes header h and sets c.header to h.
 func prepareFile(f *os.File, name string, c *contents, h header) error {
 	info, err := f.Stat()
 	if err == nil && info.Size() > c.size {

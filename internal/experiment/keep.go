@@ -110,7 +110,7 @@ func (s *state[R]) loadRecords(c *contents) error {
 	return nil
 }
 
-// noteOrder updates s.last after a record was appended to the file. index is the index of
+// noteOrder updates s.last after a record was appended to the file. `index` is the index of
 // the point of the record. Once a record is out of order, s.last is len(s.points).
 func (s *state[R]) noteOrder(index int) {
 	if index < s.last {
@@ -119,7 +119,8 @@ func (s *state[R]) noteOrder(index int) {
 	s.last = max(s.last, index)
 }
 
-// save appends the row of a point to the file.
+// save appends the row of a point to the file. It then calls checkName, in case the file
+// has been removed or replaced.
 func (s *state[R]) save(index int, row json.RawMessage) error {
 	s.saved[index] = row
 	if err := s.out.append(newRecord(index, s.points[index], row)); err != nil {

@@ -12,7 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lock locks a file for this process until the file is closed.
+// lock locks a file for this process until the file is closed. It does not wait: if another
+// process has locked the file, the error names that process, if it is known.
 func lock(f *os.File) error {
 	err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	switch {

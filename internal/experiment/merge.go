@@ -39,11 +39,14 @@ type MergeOptions struct {
 	Strict  bool // refuse points of different builds of the program
 }
 
-// Merge writes the results of shards, or of parts of a sweep, to one file. The file is byte
-// for byte the file that the whole sweep would have written. The sweeps of the given files
-// may still run. If the file `out` exists, Merge replaces it only if it is an undamaged
-// file of the same sweep and all its points are in the given files. The error is a
-// [*FileError] unless `out` could not be written.
+// Merge writes the results of shards, or of parts of a sweep, to the file `out`. With all
+// points, the file is byte for byte the file that the whole sweep would have written.
+// Points that none of the given files has are an error unless o.Partial is set. Points of
+// different builds of the program are an error if o.Strict is set. The sweeps of the given
+// files may still be running. If the file `out` exists, Merge replaces it only if it is an
+// undamaged file of results and either has no points, or belongs to the same sweep and has
+// only points that are also in the given files. The error is a [*FileError] unless `out`
+// could not be written.
 func Merge(ctx context.Context, out string, o MergeOptions, files ...string) (m Merged, err error) {
 	g, err := gather(ctx, files)
 	if err != nil {
@@ -117,7 +120,9 @@ type pointSet struct {
 	records map[int]record
 }
 
-// gather reads the points of several files of one sweep.
+// gather reads the points of several files of one sweep. It returns an error if a file is
+// empty or belongs to another sweep, if two files have different columns, or if a point has
+// different rows in two files.
 func gather(ctx context.Context, files []string) (*pointSet, error) {
 	g := &pointSet{records: map[int]record{}}
 	from := map[int]string{}
@@ -164,8 +169,8 @@ func load(ctx context.Context, name string) (*contents, error) {
 	return parse(name, r)
 }
 
-// shardsOf returns a text that names the shards to which points belong, such as " (of shard
-// 2/4, 3/4)". shards is the number of all shards.
+// shardsOf returns a text that names the shards of the given points, such as " (of shard
+// 2/4, 3/4)". `shards` is the number of shards of the sweep. If it is 0, the text is empty.
 func shardsOf(points []int, shards int) string {
 	var words []string
 	for i := range shards {

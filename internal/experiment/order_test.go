@@ -59,7 +59,8 @@ func TestEachSkipsFailures(t *testing.T) {
 
 // TestStop checks that a sweep with Stop ends at the first failure in the order of points,
 // after all rows before it. Later points are cancelled or never start. With enough workers,
-// the points end in reverse order.
+// the points end in reverse order. If ctx is cancelled before a point that precedes the
+// failure has ended, the error is that of ctx.
 func TestStop(t *testing.T) {
 	for workers := 1; workers <= 6; workers++ {
 		synctest.Test(t, func(t *testing.T) {

@@ -94,11 +94,11 @@ func PointTable(schema table.Schema, points []any) (*table.Table, error) {
 // rows.
 const pointPrefix = "point."
 
-// nameColumns gives every column a unique name, which depends only on which columns exist,
-// not on their cells. Settings keep their names. A column of rows with the name of a
-// setting gets the prefix "row.". A column of points with the name of a setting or of a
-// column of rows gets the prefix "point.". nameColumns returns the columns of the schema by
-// these names.
+// nameColumns gives every column in `list` a unique name, which depends only on which
+// columns exist, not on their cells. Settings keep their names. A column of rows with the
+// name of a setting gets the prefix "row.". A column that all rows of a point share gets
+// the prefix "point." if it has the name of a setting or of a column of rows. nameColumns
+// returns the columns of the schema by these names.
 func nameColumns(schema table.Schema, list []pointRows) map[string]table.Column {
 	columns := map[string]table.Column{}
 	settings, taken := map[string]bool{}, map[string]bool{}
@@ -149,8 +149,9 @@ func prefixTaken(word, name string, taken map[string]bool) string {
 	return name
 }
 
-// RepeatsRow reports whether name is a column of points that has the same values as the
-// corresponding column of rows in all rows of t. This is so if each point has one row.
+// RepeatsRow reports whether `name` is a column with the prefix "point." that has the same
+// values as the column without the prefix, in all rows of t. Such columns are usual if each
+// point has one row.
 func RepeatsRow(t *table.Table, name string) bool {
 	own, isPoint := strings.CutPrefix(name, pointPrefix)
 	i, j := t.Index(name), t.Index(own)
@@ -158,8 +159,8 @@ func RepeatsRow(t *table.Table, name string) bool {
 }
 
 // splitRows returns the rows in the result of a point. The result is one row, a list of
-// rows, or an object with a list of rows in its member "rows". For an object, shared holds
-// its other members.
+// rows, or an object with a list of rows in its member "rows". For such an object, `shared`
+// holds the other members.
 func splitRows(row any) (shared table.Record, rows []table.Record, err error) {
 	if whole, ok := row.(table.Record); ok {
 		list, several := whole.Get("rows").([]any)

@@ -113,7 +113,7 @@ func (r record) equal(other record) bool { return bytes.Equal(r.plain(), other.p
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // addChecksum returns a line, which is a JSON object, with its checksum as the last member.
-// seed is the start value of the checksum.
+// `seed` is the start value of the checksum.
 func addChecksum(plain []byte, seed uint32) []byte {
 	sum := crc32.Update(seed, castagnoli, plain)
 	return fmt.Appendf(plain[:len(plain)-1], `,"sum":"%08x"}`, sum)
@@ -166,7 +166,9 @@ var errForeign = errors.New("was not written by a sweep")
 // errNotCanonical is the error for a line that a sweep would write in another way.
 var errNotCanonical = errors.New("not as a sweep writes it")
 
-// parse reads a file. The contents are empty if the file has no whole first line.
+// parse reads a file of results from r. The contents are empty if the file has no whole
+// first line. Text after the last newline is ignored. The error wraps errForeign if no
+// sweep has written the file. `name` is the name of the file in errors.
 func parse(name string, r io.Reader) (*contents, error) {
 	first := make([]byte, len(fileStart))
 	n, err := io.ReadFull(r, first)
@@ -246,7 +248,8 @@ func (h *header) upgrade() {
 	}
 }
 
-// parseRecord parses a line of a file after the first.
+// parseRecord parses a line that follows the first line of a file. It returns an error if
+// the point of the line does not belong to the file's shard.
 func (c *contents) parseRecord(line []byte) (r record, err error) {
 	plain, hasChecksum, err := splitChecksum(line, c.seed)
 	if err == nil && hasChecksum != c.hasChecksums {

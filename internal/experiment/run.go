@@ -261,8 +261,8 @@ func panicError(value any) error {
 	return errors.New(sim.DescribePanic(value, string(debug.Stack())))
 }
 
-// finish records the outcome of a point. If Stop is set, a failure also cancels the running
-// points that come after the failed point.
+// finish records the outcome of a point. It ignores the error of a cancelled point. If Stop
+// is set, a failure also cancels the running points that come after the failed point.
 func (s *state[R]) finish(o outcome[R]) {
 	r := s.running[o.index]
 	delete(s.running, o.index)

@@ -23,7 +23,7 @@ type row struct {
 	Value int    `json:"value"`
 }
 
-// nameRow returns a row with the name of the point.
+// nameRow returns a row with the settings of the point as text and their number.
 func nameRow(_ context.Context, _ int, p Point) (row, error) { return row{p.String(), len(p)}, nil }
 
 var numbers = grid(Dimension{Name: "kind", Values: []string{"a", "b"}}, Dimension{Name: "n", Values: []string{"1", "2", "3"}})

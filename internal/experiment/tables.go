@@ -139,8 +139,8 @@ func readJSON(r io.Reader) ([]table.Named, error) {
 	return tables, err
 }
 
-// describeRows returns a text about a command's output: the bench or collective, and the
-// topology, which all rows have in common.
+// describeRows returns a text about what all rows in a command's output have in common: the
+// bench or collective, and the topology.
 func describeRows(o table.Record) string {
 	var words []string
 	flat := o.Flat()
@@ -153,8 +153,8 @@ func describeRows(o table.Record) string {
 }
 
 // rankTable returns a table with the time of each rank, from the rows of coll or the
-// launches of a run. Each line has the number of the row or launch, its size or name, the
-// rank and the time. The result is nil if the output has no times of ranks.
+// launches of a run. Each line has the number of the row or launch, its settings or name,
+// the rank and the time. The result is nil if the output has no times of ranks.
 func rankTable(schema table.Schema, o table.Record) *table.Table {
 	var lines []table.Record
 	columns := []table.Column{{Name: "row", Role: table.Setting}}

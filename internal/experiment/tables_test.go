@@ -195,7 +195,8 @@ func TestAbout(t *testing.T) {
 }
 
 // TestReadRanks checks that the times of ranks become a table with a line for each rank.
-// Ranks of a launch keep their numbers. Ranks in a row of coll are numbered from 0.
+// The ranks of a launch have the numbers that the launch lists. Without such a list, they
+// are numbered from 0.
 func TestReadRanks(t *testing.T) {
 	for _, tt := range []struct{ text, want string }{
 		{`{"bench":"b","rows":[],"launches":[{"name":"k","ranks":[4,1],"pe_exec_ns":[1.5,2]},{"name":"none"},{"name":"l","pe_exec_ns":[3]}]}`,

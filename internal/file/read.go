@@ -35,7 +35,7 @@ const maxRead = 1 << 20
 const nonblock = syscall.O_NONBLOCK
 
 // Open opens a regular file or a pipe. It refuses folders, devices and files of more than
-// limit bytes. When ctx ends, reading returns the cause of ctx. Reading from a pipe to
+// `limit` bytes. When ctx ends, reading returns the cause of ctx. Reading from a pipe to
 // which nothing was written is an error.
 func Open(ctx context.Context, name string, limit int64) (*Reader, error) {
 	f, err := os.OpenFile(name, os.O_RDONLY|nonblock, 0)
@@ -54,13 +54,15 @@ func Open(ctx context.Context, name string, limit int64) (*Reader, error) {
 	return r, nil
 }
 
-// NewReader returns a Reader of the open file f, with the limit and ctx of [Open].
+// NewReader returns a Reader of the open file f. `limit` and ctx have the same meaning as
+// in [Open], but the end of ctx does not interrupt a Read that is waiting for data of a
+// pipe.
 func NewReader(ctx context.Context, f *os.File, limit int64) (*Reader, error) {
 	r := &Reader{name: f.Name(), f: f, ctx: ctx, limit: limit, stop: func() bool { return true }}
 	return r, r.check()
 }
 
-// missingError returns the error for a file that does not exist. If name is a symbolic
+// missingError returns the error for a file that does not exist. If `name` is a symbolic
 // link, the error names the target of the link. Otherwise the error is err.
 func missingError(name string, err error) error {
 	if target, linkErr := os.Readlink(name); linkErr == nil {
@@ -137,7 +139,7 @@ func (r *Reader) Close() error {
 	return r.f.Close()
 }
 
-// Read returns the content of a file of at most limit bytes; see [Open].
+// Read returns the content of a file of at most `limit` bytes; see [Open].
 func Read(ctx context.Context, name string, limit int64) (text []byte, err error) {
 	r, err := Open(ctx, name, limit)
 	if err != nil {
@@ -176,7 +178,7 @@ type Lines struct {
 	n   int    // number of lines read
 }
 
-// NewLines returns a reader of lines of at most max bytes each.
+// NewLines returns a reader of lines of at most `max` bytes each.
 func NewLines(r io.Reader, max int) *Lines {
 	return &Lines{r: bufio.NewReaderSize(r, 1<<16), max: max}
 }
@@ -184,8 +186,8 @@ func NewLines(r io.Reader, max int) *Lines {
 // ErrLineTooLong is the cause of the error for a line that is longer than the limit.
 var ErrLineTooLong = errors.New("the line is too long")
 
-// LimitLines returns a reader of r that returns an error for a line of more than max bytes.
-// It is for parsers that have no limit on the length of a line.
+// LimitLines returns a reader of r that returns an error for a line of more than `max`
+// bytes. It is for parsers that have no limit on the length of a line.
 func LimitLines(r io.Reader, max int) io.Reader {
 	length := 0 // bytes of the current line
 	return readFunc(func(p []byte) (int, error) {
@@ -204,7 +206,7 @@ func LimitLines(r io.Reader, max int) io.Reader {
 }
 
 // Next returns the next line without its newline. The line is valid until the next call of
-// Next. whole is false for a last line without a newline. At the end of the stream err is
+// Next. `whole` is false for a last line without a newline. At the end of the stream err is
 // io.EOF.
 func (l *Lines) Next() (line []byte, whole bool, err error) {
 	l.buf = l.buf[:0]
@@ -230,7 +232,8 @@ func (l *Lines) Next() (line []byte, whole bool, err error) {
 	}
 }
 
-// Peek returns the first byte of the next line, or 0 at the end of the stream.
+// Peek returns the first byte of the next line. It returns 0 at the end of the stream or
+// after an error, which Next then returns.
 func (l *Lines) Peek() byte {
 	b, err := l.r.Peek(1)
 	if err != nil {

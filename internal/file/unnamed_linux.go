@@ -14,7 +14,8 @@ const ownFiles = "/proc/self/fd"
 
 // openUnnamed opens a new file without a name in a folder. The file is removed when the
 // process ends, unless linkUnnamed has given it a name. The error is errors.ErrUnsupported
-// if the file system has no such files.
+// if the file system has no such files, or if the folder ownFiles, which linkUnnamed needs,
+// does not exist.
 func openUnnamed(folder string, perm fs.FileMode) (*os.File, error) {
 	if _, err := os.Stat(ownFiles); err != nil {
 		return nil, errors.ErrUnsupported // linkUnnamed needs the folder

@@ -47,8 +47,8 @@ func (u *Uses) Reads(what string, paths ...string) *Uses {
 	return u
 }
 
-// ReadsConfig declares the files that configuration c was read from, with the text `what`
-// as in Reads.
+// ReadsConfig declares the files that configuration c was read from, except files that have
+// been declared already. `what` has the same meaning as in Reads.
 func (u *Uses) ReadsConfig(what string, c Config) *Uses {
 	for _, path := range c.Files() {
 		if !slices.ContainsFunc(u.read, func(in input) bool { return in.path == path }) {
@@ -86,7 +86,8 @@ func (u *Uses) WritesIn(what, folder string, names ...string) *Uses {
 
 // Check returns an error if the command would overwrite a file that it reads, or would
 // write one file twice. If standard output goes to a regular file, that file counts as
-// written.
+// written. The command may overwrite a file that it updates, or whose content stays the
+// same.
 func (u *Uses) Check() error {
 	isStdout := func(path string) bool {
 		info, err := os.Stat(path)
@@ -115,7 +116,7 @@ func (u *Uses) Check() error {
 	return nil
 }
 
-// writes reports whether path leads to the file that the command writes, or to one of the
+// writes reports whether `path` leads to the file that the command writes, or to one of the
 // files that it writes in a folder.
 func (o *target) writes(path string) bool {
 	if o.names == nil {
@@ -131,9 +132,9 @@ func (o *target) writes(path string) bool {
 	})
 }
 
-// restores reports whether writing the target leaves the file of an input unchanged. This
-// is so if a bench writes the complete configuration to its folder and has read the same
-// text from there.
+// restores reports whether writing the target leaves the file of input `in` unchanged. This
+// is so if the target is a folder, the input is a file of a configuration, and the file
+// already has the text that the command writes: the complete configuration.
 func (o *target) restores(in input) bool {
 	info, err := os.Stat(in.path)
 	if o.names == nil || in.config == nil || err != nil || !info.Mode().IsRegular() {
@@ -158,8 +159,8 @@ func sameFile(a, b string) bool {
 	return false
 }
 
-// resolve returns the absolute path that path leads to after following symbolic links. The
-// file and its folder need not exist.
+// resolve returns the absolute path that `path` leads to after following symbolic links.
+// The file and its folder need not exist.
 func resolve(path string) string {
 	const maxLinks = 40 // the number that Linux follows
 	for range maxLinks {

@@ -24,7 +24,8 @@ type Writer struct {
 }
 
 // Create starts to write a file that replaces the file with this name, if there is one.
-// Symbolic links are followed. Each Writer must be ended by Commit or Discard.
+// Symbolic links are followed. A pipe, a device and the file of standard output are not
+// replaced but written directly. Each Writer must be ended by Commit or Discard.
 func Create(name string) (*Writer, error) {
 	w := &Writer{name: name, path: name}
 	if target, err := filepath.EvalSymlinks(name); err == nil {
@@ -136,10 +137,10 @@ func (e *ChangedError) Error() string {
 	return fmt.Sprintf("another process has changed %s meanwhile: that file is left as it is, and what was to be written there is in %s", e.Name, e.Kept)
 }
 
-// Commit syncs the data to the disk and gives the file its name. After an error the old
-// file with that name is unchanged. If another process has changed the old file since
-// Create, the error is a [*ChangedError], and the data is kept under another name in the
-// same folder.
+// Commit syncs the data to the disk and gives the file its name. If Commit cannot give the
+// file its name, the old file with that name is unchanged. If another process has changed
+// the old file since Create, the error is a [*ChangedError], and the data is kept under
+// another name in the same folder. A file that is written directly is only closed.
 func (w *Writer) Commit() error {
 	if w.direct {
 		return w.closeDirect()
@@ -214,7 +215,7 @@ func (w *Writer) keep() error {
 	return &ChangedError{w.name, kept}
 }
 
-// UnusedName returns a random name that is similar to name and has the same extension.
+// UnusedName returns a random name that is similar to `name` and has the same extension.
 func UnusedName(name string) string {
 	ext := filepath.Ext(name)
 	return fmt.Sprintf("%s.kept-%s%s", strings.TrimSuffix(name, ext), strings.ToLower(rand.Text()[:8]), ext)
@@ -254,8 +255,9 @@ func (w *Writer) Discard() error {
 	return errors.Join(w.f.Close(), w.removeTemp())
 }
 
-// Write replaces the file with this name by a file with the given content. If it fails, the
-// old file is unchanged; see [Create].
+// Write replaces the file with this name by a file with the given content. If the new file
+// cannot be written completely, the old file is unchanged; see [Create] and
+// [Writer.Commit].
 func Write(name string, data []byte) error {
 	w, err := Create(name)
 	if err != nil {

@@ -39,8 +39,9 @@ func wantFolder(t *testing.T, want map[string]string) {
 	}
 }
 
-// forEachKind runs a test twice: with temporary files that have no name, and with named
-// temporary files, which systems other than Linux use. create starts a Writer of that kind.
+// forEachKind calls `test` twice: for temporary files that have no name, and for named
+// temporary files, which systems other than Linux use. The argument `create` of `test`
+// starts a Writer with a temporary file of that kind.
 func forEachKind(t *testing.T, test func(t *testing.T, create func(string) *Writer)) {
 	create := func(t *testing.T, name string) *Writer {
 		w, err := Create(name)

@@ -2,7 +2,7 @@ package host
 
 import "golang.org/x/sys/unix"
 
-// CPUs returns the CPUs that this process may use.
+// CPUs returns the CPUs that this process may use, or nil if they cannot be determined.
 func CPUs() (list []int) {
 	var set unix.CPUSet
 	if unix.SchedGetaffinity(0, &set) != nil {

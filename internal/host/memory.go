@@ -27,7 +27,7 @@ type system string
 var here system = "/"
 
 // Pretend makes the package read the files below another root folder and forget all
-// reservations, until restore is called. It is for tests.
+// reservations, until `restore` is called. It is for tests.
 func Pretend(root string) (restore func()) {
 	oldSystem, oldLedger := here, ledger
 	here, ledger = system(root), &reservations{}

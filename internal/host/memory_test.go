@@ -29,7 +29,8 @@ func extractTree(t *testing.T, name string) string {
 }
 
 // TestAvailable checks Available and OOMKills with copies of the files in which several
-// Linux kernels report memory.
+// Linux kernels report memory. If no memory is reported, Reserve must accept every
+// reservation.
 func TestAvailable(t *testing.T) {
 	const computer = "this computer has"
 	for _, tt := range []struct {
@@ -82,7 +83,8 @@ func TestHere(t *testing.T) {
 	}
 }
 
-// TestReserve checks that reservations add up, and that calling release twice has the same
+// TestReserve checks that reservations add up, and that a reservation is refused if too
+// little memory is free. Calling the function that Reserve returns twice must have the same
 // effect as calling it once.
 func TestReserve(t *testing.T) {
 	t.Cleanup(Pretend(extractTree(t, "v2")))

@@ -19,8 +19,9 @@ func (e *MemoryError) Error() string {
 	return fmt.Sprintf("%s of memory are needed, and %s are free of the %s that %s", GB(e.Need), GB(e.Free), GB(e.Total), e.Where)
 }
 
-// Check returns a *MemoryError if fewer than the given number of bytes are free in m. It is
-// for memory that an existing reservation covers; other callers use Reserve.
+// Check returns a *MemoryError if fewer than the given number of bytes are free in m. It
+// returns nil if m is not known. It is for memory that an existing reservation covers;
+// other callers use Reserve.
 func (m Memory) Check(bytes uint64) error {
 	if m.Total == 0 || bytes <= m.Free {
 		return nil
@@ -41,7 +42,7 @@ type reservations struct {
 }
 
 // Reserve announces that this process, or processes that it starts, will use the given
-// number of bytes in addition to the bytes that are already reserved. release takes the
+// number of bytes in addition to the bytes that are already reserved. `release` takes the
 // announcement back. If fewer bytes are free, the error is a *MemoryError. Reserve
 // allocates nothing.
 //

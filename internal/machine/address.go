@@ -11,7 +11,7 @@ import (
 
 // translate appends to `to` the physical parts of memory that a box of virtual addresses
 // occupies, in row-major order. The box starts at va and has `rows` rows of rowBytes bytes,
-// which start stride bytes apart. For a box within one shard, translate appends a single
+// which start `stride` bytes apart. For a box within one shard, translate appends a single
 // part.
 func (m *Machine) translate(to []pe.Access, va memory.VA, rows int64, rowBytes, stride memory.Bytes) ([]pe.Access, error) {
 	if rows == 0 || rowBytes == 0 {

@@ -23,10 +23,10 @@ type queueSet struct {
 	allocations []allocation
 }
 
-// CheckNeighbors returns an error if a connection of table has an invalid port, if two
-// connections use the same port, or if a PE has more than `most` connections. The function
-// `name` returns the name of a PE for error messages, or an error if the table must not
-// contain the PE.
+// CheckNeighbors returns an error if a connection of `table` has an invalid port, if two
+// connections use the same port of a PE, or if a PE has more than `most` connections. The
+// function `name` returns the name of a PE for error messages, or an error if the table
+// must not contain the PE.
 func CheckNeighbors(table []Connection, most int, name func(id PEID) (fmt.Stringer, error)) error {
 	ports := map[PEID][]tl.Port{}
 	for _, l := range table {
@@ -134,7 +134,7 @@ var bufferKinds = map[topology.BufferKind]topology.Kind{
 }
 
 // checkReceived returns an error if a queue still has messages that were sent and never
-// received. kernel is the name of the kernel for the error.
+// received. `kernel` is the name of the kernel for the error.
 func (n *queueSet) checkReceived(kernel string) error {
 	for _, ring := range n.rings {
 		if k := ring.Unreceived(); k > 0 {

@@ -14,8 +14,8 @@ import (
 )
 
 // CopyIn starts to copy n bytes from the host to virtual address va. It calls the event
-// `done` at the end of the copy. data holds the bytes to copy; it may be nil in a run that
-// computes no values.
+// `done` at the end of the copy. `data` holds the bytes to copy; it may be nil in a run
+// that computes no values.
 func (m *Machine) CopyIn(va memory.VA, n memory.Bytes, data []byte, done sim.Event) error {
 	_, err := m.copyHost(oplog.HostWrite, va, n, data, done)
 	return err
@@ -29,7 +29,7 @@ func (m *Machine) CopyOut(va memory.VA, n memory.Bytes, done sim.Event) (oplog.I
 }
 
 // Clear sets n bytes at virtual address va to zero, as in newly allocated memory. It takes
-// no simulated time and moves no bytes.
+// no simulated time. Without an op log no values are computed, and Clear does nothing.
 func (m *Machine) Clear(va memory.VA, n memory.Bytes) error {
 	if m.Log == nil {
 		return nil
@@ -46,6 +46,7 @@ func (m *Machine) Clear(va memory.VA, n memory.Bytes) error {
 
 // Peek returns the current values of n bytes at virtual address va, computing all values
 // that have been written so far. It takes no simulated time and adds nothing to the op log.
+// In a run that computes no values, the error is cpu.ErrNoValues.
 func (m *Machine) Peek(va memory.VA, n memory.Bytes) ([]byte, error) {
 	if m.Data == nil {
 		return nil, cpu.ErrNoValues
@@ -69,8 +70,8 @@ func (m *Machine) Peek(va memory.VA, n memory.Bytes) ([]byte, error) {
 }
 
 // HostPeek simulates how long it takes to copy n bytes from virtual address va to the host,
-// and calls the event `done` at the end of that time. It adds nothing to the op log. The
-// caller gets the bytes from Peek.
+// and calls the event `done` at the end of that time. The bytes must be in one memory.
+// HostPeek adds nothing to the op log. The caller gets the bytes from Peek.
 func (m *Machine) HostPeek(va memory.VA, n memory.Bytes, done sim.Event) error {
 	pieces, err := m.translate(nil, va, 1, n, n)
 	if err != nil {
@@ -83,8 +84,9 @@ func (m *Machine) HostPeek(va memory.VA, n memory.Bytes, done sim.Event) error {
 	return nil
 }
 
-// copyHost starts a copy between the host and memory, adds it to the op log and returns its
-// number there. `kind` gives the direction.
+// copyHost starts a copy between the host and memory. It adds the copy to the op log and
+// returns its number there, or 0 if there is no op log. `kind` gives the direction. `data`
+// holds the bytes of a copy to memory.
 func (m *Machine) copyHost(kind oplog.Kind, va memory.VA, n memory.Bytes, data []byte, done sim.Event) (oplog.ID, error) {
 	pieces, err := m.translate(nil, va, 1, n, n)
 	if err != nil {

@@ -141,8 +141,8 @@ func (r *Run) home(rank int) *cpu.Element {
 // earlier launches on its PEs have ended.
 func (r *Run) Begin() { r.machine.launcher.release(r.Launch) }
 
-// prepare builds the cores and queues of the program and adds the launch to the op log. If
-// it fails, the run of the machine ends.
+// prepare calls Program.Starting, if it is set, builds the cores and queues of the program,
+// and adds the launch to the op log. If it fails, the run of the machine ends.
 func (r *Run) prepare() (err error) {
 	m := r.machine
 	defer func() { r.failed = err != nil }()

@@ -201,6 +201,7 @@ var anyMemory = rapid.Custom(func(t *rapid.T) memory.ID {
 
 // TestLoadAndStoreTakeTheirFormula checks that Load and Store without contention take
 // exactly the sum of dispatch, scheduler, DMA set-up and the closed-form time of the path.
+// A Load or Store of no elements takes only its dispatch.
 func TestLoadAndStoreTakeTheirFormula(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sets := anyPESets.Draw(t, "sets")

@@ -35,9 +35,9 @@ type blockedSender struct {
 	late  simtime.Time // the time before the receiver receives its first message
 }
 
-// run runs sender and receiver on a new machine r. after[i] is the time at which the sender
-// continues after message i. credit is the time at which, by the formula, the credit for
-// the last message arrives.
+// run runs the sender and the receiver on a new machine r. `after[i]` is the time at which
+// the sender continues after message i. `credit` is the time at which, by the formula, the
+// credit for the first message arrives at the sender, which needs it for its last message.
 func (x blockedSender) run(t tester, sets ...string) (r *rig, after []simtime.Time, credit simtime.Time) {
 	t.Helper()
 	r = newRig(t, Options{}, append(sets, set("pe.ipcq.n_slots", x.slots))...)
@@ -311,10 +311,10 @@ func TestCreditOfAnEmptyMessage(t *testing.T) {
 	same(t, "the second is sent at", at-run.Start, r.callTime(late+1)+r.creditTime(0, 9))
 }
 
-// TestCreditOfALongCopyAfterAShortOne receives two messages into memory. It checks that the
-// credit of the second slot returns when the copy out of the second slot has ended. This
-// must hold even if the copy out of the first slot ends while the second copy is in
-// progress.
+// TestCreditOfALongCopyAfterAShortOne receives a short message into memory and then a long
+// message into a tile. It checks that the credit of the second slot returns when the copy
+// out of the second slot has ended. This must hold even if the copy out of the first slot
+// ends while the second copy is in progress.
 func TestCreditOfALongCopyAfterAShortOne(t *testing.T) {
 	r := newRig(t, Options{Log: true}, "pe.ipcq.n_slots=2", "pe.ipcq.slot_size=64KiB")
 	y := r.tensor(9, 8)

@@ -28,7 +28,7 @@ type reduction struct {
 }
 
 // newReduction maps a window with a part of n elements at each PE. It also maps the result,
-// in the root's memory of the kind `to`.
+// in the memory of the kind `to` of the root, the first PE of pes.
 func newReduction(r *rig, pes []PEID, n int, dtype tl.DType, to topology.Kind) *reduction {
 	x := &reduction{rig: r, pes: pes, dtype: dtype, n: n}
 	halves := max(1, n*dtype.Size()/2) // tensor maps elements of f16
@@ -60,7 +60,8 @@ func (x *reduction) program(root func(t *tl.PE)) Program {
 	}}
 }
 
-// reduce runs ReducePeers over the given peers and waits for its end.
+// reduce runs ReducePeers over the given peers, or over all ranks if there are none, and
+// waits for its end.
 func (x *reduction) reduce(t *tl.PE, op tl.Op, peers ...int) {
 	t.Wait(t.Composite(tl.ReducePeers(op, x.out, x.x[0], tl.Shape{x.n}, x.dtype, peers...)))
 }
@@ -109,8 +110,8 @@ func (x *reduction) formula(peers []int) simtime.Time {
 }
 
 // TestReducePeersTakesItsFormula checks that ReducePeers takes exactly the time that the
-// method formula returns, if one DMA request is in flight at a time. It varies the number
-// of ranks, the size, the dtype and the engine that is the bottleneck.
+// method `formula` returns, if one DMA request is in flight at a time. It varies the
+// fidelity, the number of ranks, the size, the dtype and the engine that is the bottleneck.
 func TestReducePeersTakesItsFormula(t *testing.T) {
 	for _, setting := range []string{"pe.math.vector_width=64", "pe.math.vector_width=4", "pe.fetch_store.bandwidth=16 GB/s", "pe.fetch_store.bandwidth=4 GB/s"} {
 		for _, ranks := range []int{1, 2, 3, 5, 7} {
@@ -285,8 +286,8 @@ func TestReducePeersInPlace(t *testing.T) {
 }
 
 // TestReducePeersGoesBeforeLoads checks that the reads of ReducePeers are of class comm.
-// They start after the eight loads that are already in flight, and before other loads that
-// were issued earlier but still wait.
+// They start after the first eight loads, which are already in flight, and before the tenth
+// load, although all loads were issued earlier.
 func TestReducePeersGoesBeforeLoads(t *testing.T) {
 	r := newRig(t, Options{Log: true})
 	x := newReduction(r, []PEID{0, 1}, 1024, tl.F32, topology.KindHBM)

@@ -118,8 +118,8 @@ type fullQueue struct {
 	slots, fragments int
 }
 
-// run runs the sender and the receiver on a new machine r. began is the time at which
-// Select begins to wait, and `at` is the time at which it returns. credit is the time at
+// run runs the sender and the receiver on a new machine r. `began` is the time at which
+// Select begins to wait, and `at` is the time at which it returns. `credit` is the time at
 // which Select should return by the formula: when a credit for each fragment has arrived.
 // If there are fewer slots than fragments, a credit for each slot is enough.
 func (x fullQueue) run(t tester, sets ...string) (r *rig, began, at, credit simtime.Time) {

@@ -22,8 +22,9 @@ func tcmSettings(size string) []string {
 	return []string{set("pe.tcm.size", size), set("pe.ipcq.buffer_kind", "sram")}
 }
 
-// recoverOverflow runs an operation and returns the *pe.Overflow that it panics with, or
-// nil if it does not panic. The kernel continues in both cases.
+// recoverOverflow calls op and returns the *pe.Overflow that op panics with, or nil if op
+// does not panic. The kernel continues in both cases. recoverOverflow does not recover from
+// other panics.
 func recoverOverflow(op func()) (o *pe.Overflow) {
 	defer func() {
 		switch e := recover().(type) {
@@ -134,7 +135,7 @@ func (s *tcmModel) add(name int, n memory.Bytes) bool {
 }
 
 // move moves tile i to the end of the list, as the most recently used tile, or to the
-// beginning if newest is false.
+// beginning if `newest` is false.
 func (s *tcmModel) move(i int, newest bool) {
 	x := s.tiles[i]
 	s.tiles = append(s.tiles[:i], s.tiles[i+1:]...)
@@ -319,9 +320,9 @@ func TestATileStaysWhileItIsRead(t *testing.T) {
 	same(t, "the load is issued at", r.op(oplog.Load).Issue, r.op(oplog.Store).End)
 }
 
-// TestACompositeReadsAheadAsFarAsTCMAllows checks that a composite with too little TCM
-// reads fewer steps ahead instead of failing. Here its tile takes 16 KiB and its two
-// results 2 KiB each, which leaves space for three steps of 4 KiB but not for four.
+// TestACompositeReadsAheadAsFarAsTCMAllows checks that a composite does not fail if TCM has
+// too little space to read as many steps ahead as usual. Here its tile takes 16 KiB and its
+// two results 2 KiB each, which leaves space for three steps of 4 KiB but not for four.
 func TestACompositeReadsAheadAsFarAsTCMAllows(t *testing.T) {
 	r := newRig(t, Options{Log: true}, tcmSettings("32 KiB")...)
 	a, b, c := r.tensor(0, 32, 256), r.tensor(0, 256, 32), r.tensor(0, 32, 32)

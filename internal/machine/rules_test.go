@@ -48,7 +48,8 @@ type rig struct {
 // graphs is a cache of compiled topologies, by preset and settings.
 var graphs = map[string]*topology.Graph{}
 
-// newRig builds a machine of the default preset. sets are settings to change, as KEY=VALUE.
+// newRig builds a machine of the default preset. `sets` are settings to change, as
+// KEY=VALUE.
 func newRig(t tester, o Options, sets ...string) *rig {
 	t.Helper()
 	return newPresetRig(t, o, "default", sets...)

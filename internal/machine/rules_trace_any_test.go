@@ -107,9 +107,10 @@ var smallQueueSteps = []kernelStep{
 	}},
 }
 
-// clearSignal subtracts 1 from the signal and waits until the signal is 0. Then it sends a
-// message to the PE that sets the signal. That PE waits for the message before it sets the
-// signal again, so it sets the signal only while the signal is 0.
+// clearSignal subtracts 1 from the given signal of this PE and waits until the signal is 0.
+// Then it sends a message to the PE in the west, which sets this signal. It waits for the
+// same message from the PE in the east, whose signal this PE sets. A PE therefore sets the
+// signal of the next PE only while that signal is 0.
 func clearSignal(t *tl.PE, signal int) {
 	t.Notify(t.Rank(), signal, tl.Add, -1)
 	t.WaitSignal(signal, tl.LE, 0)
@@ -119,7 +120,8 @@ func clearSignal(t *tl.PE, signal int) {
 
 // checkReleases checks the releases of all activities and launches in the trace. An
 // activity must not start before the start of the activity that released it, and must start
-// at most the time `longest` after the end of that activity. The activity that released a
+// at most the time `longest` after the end of that activity. An activity that no other
+// activity released must start at time 0 or with a launch. The activity that released a
 // launch must end when the launch starts.
 func (tr *parsedTrace) checkReleases(t tester, longest simtime.Time) {
 	t.Helper()

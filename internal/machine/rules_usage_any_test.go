@@ -119,8 +119,8 @@ func anyKernel(t *rapid.T, choices []kernelStep) (k randomKernel) {
 	return k
 }
 
-// run runs the kernel on a new machine. If measure is true, it measures when each engine is
-// busy. If rec is given, it records a trace there.
+// run runs the kernel on a new machine. If `measure` is true, it measures when each engine
+// is busy. If rec is given, it records a trace there.
 func (k randomKernel) run(t tester, measure bool, rec ...*trace.Recorder) (*rig, *Run) {
 	t.Helper()
 	o := Options{Log: true, Fidelity: k.fidelity}
@@ -189,8 +189,8 @@ func sumIntervals(u *pe.Usage, from, own, end simtime.Time) (b Breakdown) {
 	return b
 }
 
-// TestAnyBreakdownAddsUp computes the breakdown of random kernels, for every PE and from
-// random instants on. It checks that the parts of each breakdown add up to its time and
+// TestAnyBreakdownAddsUp computes the breakdown of random kernels, for every PE and from a
+// random instant on. It checks that the parts of each breakdown add up to its time and
 // equal the result of sumIntervals.
 func TestAnyBreakdownAddsUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

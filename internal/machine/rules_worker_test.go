@@ -83,7 +83,7 @@ func TestAWorkersKernelTakesAsLongAsALaunch(t *testing.T) {
 }
 
 // takeTurns lets two workers run kernels in turn, for the given number of rounds. Each
-// worker wakes the other after its kernel. began has the start times of all kernels.
+// worker wakes the other after its kernel. `began` has the start times of all kernels.
 func takeTurns(r *rig, rounds int) (began []simtime.Time, run *Run) {
 	workers := make([]*Worker, 2)
 	turn := 0

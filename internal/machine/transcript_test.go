@@ -232,10 +232,10 @@ func (s *transcript) launch(t *testing.T, d *datadriven.TestData) (string, error
 	return "", err
 }
 
-// step runs one step of a kernel. x, y and z are tensors, a, b and c are tiles, h is a
-// composite, and sizes are in elements. The step into is RecvInto, async is RecvAsync, gemm
-// starts a composite for which await waits, and idle n makes n calls that use no engine.
-// The steps are
+// step runs one step of a kernel. w has the words of the step. x, y and z are tensors, a, b
+// and c are tiles, h is a composite, and sizes are in elements. The step `into` is
+// RecvInto, `async` is RecvAsync, `gemm` starts a composite for which `await` waits, and
+// `idle n` makes n calls that use no engine. The steps are
 //
 //	a = load x 4; a = get 1 x 4; a = full 4 2.5; a = recv west 4; c = add a b; c = mul a 2
 //	store x a; put 1 x a; send east a; into west x 4
@@ -322,7 +322,8 @@ func (s *transcript) step(k *tl.PE, w []string, pe PEID, tiles map[string]tl.Til
 	}
 }
 
-// run runs the machine and returns the operations that are new in the op log, as text.
+// run runs the machine and returns the operations that are new in the op log, as text. The
+// text also has the values that were read or printed, and the times of the launches.
 func (s *transcript) run(*testing.T, *datadriven.TestData) (string, error) {
 	err := s.Engine.Run(context.Background())
 	var out strings.Builder

@@ -57,7 +57,7 @@ func (w *Worker) Wake() {
 func (w *Worker) SleepUntil(t simtime.Time) { w.proc.SleepUntil(t) }
 
 // Run runs a kernel from now until everything that the kernel has started has ended. The
-// kernel takes as long as in a launch by itself. body runs the kernel and may use m until
+// kernel takes as long as in a launch by itself. `body` runs the kernel and may use m until
 // it returns. `name` is the name of the kernel in errors and in reports of deadlocks.
 func (w *Worker) Run(name string, body func(m tl.Machine)) {
 	w.name = name
@@ -76,9 +76,9 @@ func (w *Worker) recordIdle() {
 // displayName returns the name of the worker in reports, as kernel@PE.
 func (w *Worker) displayName() string { return w.name + "@" + w.pe.String() }
 
-// Begin records in the op log, if there is one, that a task begins, and returns the number
-// of the log entry. `number` is the number of the task at its rank. `after` lists the
-// TaskEnds that precede the task, and `cause` is the TaskEnd that released it. The log
+// Begin records in the op log that a task begins. It returns the number of the log entry,
+// or 0 if there is no op log. `number` is the number of the task at its rank. `after` lists
+// the TaskEnds that precede the task, and `cause` is the TaskEnd that released it. The log
 // keeps the slice `after`, so the caller must not change it. Members of a task group may
 // use the same slice.
 func (w *Worker) Begin(name string, number int, after []oplog.Operand, cause oplog.ID) oplog.ID {
@@ -91,8 +91,9 @@ func (w *Worker) Begin(name string, number int, after []oplog.Operand, cause opl
 	return log.Add(op)
 }
 
-// End records in the op log that the task of the latest Begin has ended, and returns the
-// number of the log entry. Everything that the kernels of the task started must have ended.
+// End records in the op log that the task of the latest Begin has ended. It returns the
+// number of the log entry, or 0 if there is no op log. `number` is the number that was
+// passed to Begin. Everything that the kernels of the task started must have ended.
 func (w *Worker) End(number int) oplog.ID {
 	if w.run.machine.Log == nil {
 		return 0

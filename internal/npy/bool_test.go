@@ -10,7 +10,7 @@ import (
 
 // TestBools checks that bools in either order of axes are read as u8 with the values 0 and
 // 1, even if a true byte in the file is not 1. It also checks that the array is written as
-// bools again.
+// bools again, and that Write refuses invalid arrays of bools.
 func TestBools(t *testing.T) {
 	for _, descr := range []string{"|b1", "<b1", ">b1"} {
 		for order, want := range map[string]string{"False": "\x01\x00\x01\x01\x00\x00", "True": "\x01\x01\x00\x00\x01\x00"} {

@@ -147,13 +147,14 @@ type parser struct {
 	at   int // offset of the next character
 }
 
-// malformed returns an error for the byte of the header at offset `at`. format and args say
-// what is wrong there.
+// malformed returns an error for the byte of the header at offset `at`. `format` and `args`
+// say what is wrong there.
 func malformed(at int, format string, args ...any) error {
 	return fmt.Errorf("byte %d of the header: %s: %s", at, fmt.Sprintf(format, args...), saveAgain)
 }
 
-// next returns the next character without reading it, or 0 at the end.
+// next skips white space and returns the next character without reading it, or 0 at the
+// end.
 func (p *parser) next() byte {
 	for p.at < len(p.text) && strings.IndexByte(" \t\r\n", p.text[p.at]) >= 0 {
 		p.at++
@@ -174,8 +175,8 @@ func (p *parser) take(c byte) bool {
 }
 
 // list reads a list that begins with the character `open` and ends with the character
-// `end`. It calls item to read each item. Items are separated by commas; a comma after the
-// last item is optional.
+// `end`. It calls `item` to read each item. Items are separated by commas; a comma after
+// the last item is optional.
 func (p *parser) list(open, end byte, item func() error) error {
 	if err := p.want(open); err != nil {
 		return err
@@ -191,7 +192,7 @@ func (p *parser) list(open, end byte, item func() error) error {
 	return nil
 }
 
-// want reads the next character and returns an error if it is not c.
+// want reads the next character if it is c. Otherwise it returns an error.
 func (p *parser) want(c byte) error {
 	if !p.take(c) {
 		return p.unexpected(string(c))
@@ -209,7 +210,7 @@ func (p *parser) unexpected(want string) error {
 	return malformed(p.at, "%s where %s should be", found, want)
 }
 
-// stringLiteral reads a string in quotes.
+// stringLiteral reads a string in quotes. Escapes and line breaks in the string are errors.
 func (p *parser) stringLiteral() (string, error) {
 	quote := p.next()
 	if quote != '\'' && quote != '"' {

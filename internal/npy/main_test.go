@@ -12,8 +12,8 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(rapidtest.Main(m)) }
 
-// file returns a .npy file of the given major version of the format. text is its header and
-// data its elements.
+// file returns a .npy file of the given major version of the format. `text` is its header,
+// and `data` has its elements.
 func file(major byte, text, data string) []byte {
 	b := []byte{0x93, 'N', 'U', 'M', 'P', 'Y', major, 0}
 	if major == 1 {

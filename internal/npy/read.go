@@ -163,7 +163,8 @@ func Write(w io.Writer, a *Array) error {
 	return nil
 }
 
-// encodeHeader returns everything that precedes the elements in a file.
+// encodeHeader returns everything that precedes the elements in a file. It returns an error
+// if the array is invalid or has too many axes.
 func encodeHeader(a *Array) ([]byte, error) {
 	if !a.DType.Valid() {
 		return nil, fmt.Errorf("the array's dtype is %v, which is none: set one of package numeric", a.DType)
@@ -209,7 +210,7 @@ func dictionary(a *Array) string {
 	return fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", descrOf(a), shape)
 }
 
-// paddedLength returns the length of a header that consists of text, padding spaces and a
+// paddedLength returns the length of a header that consists of `text`, padding spaces and a
 // newline. With the padding, the elements after the header begin at a multiple of `align`
 // bytes. lengthBytes is the size of the length field before the header.
 func paddedLength(lengthBytes int, text string) int {

@@ -127,7 +127,7 @@ func (p *Page) WriteHTML(to io.Writer) error {
 	return err
 }
 
-// writeSection writes the heading, text, figures and tables of a section. number is the
+// writeSection writes the heading, text, figures and tables of a section. `number` is the
 // number in the id of the section.
 func (w *writer) writeSection(number int, s Section) {
 	w.printf("<section id=\"s%d\">\n<h2>%s</h2>\n", number, s.Heading)

@@ -80,7 +80,8 @@ func TestPage(t *testing.T) {
 }
 
 // TestPageIsWhole checks that a page refers to nothing outside of its file, and that only
-// the script that sorts tables may run.
+// the script that sorts tables may run. Every id must be unique, and every reference must
+// lead to an id.
 func TestPageIsWhole(t *testing.T) {
 	html := writePage(t, examplePage())
 	for _, bad := range []string{"<link", "<img", "<iframe", "@import", "<?xml"} {

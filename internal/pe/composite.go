@@ -89,9 +89,10 @@ const (
 )
 
 // Footprint returns how many bytes of TCM the buffers of a plan take, and its depth: the
-// number of steps with data in TCM at a time. The depth is the largest that fits next to
-// the operands args, pinned tiles and reserved bytes, but at least 2. Other tiles are
-// evicted if necessary.
+// number of steps with data in TCM at a time. The depth is at least 2, and at most maxDepth
+// and the number of steps. Within these bounds, it is the largest depth that fits next to
+// the operands in `args`, pinned tiles and reserved bytes. Other tiles are evicted if
+// necessary.
 func (m *Tiles) Footprint(plan Plan, args []int32) (bytes memory.Bytes, depth int) {
 	depth = min(maxDepth, max(2, plan.Steps()))
 	need := func() memory.Bytes {
@@ -155,8 +156,9 @@ func (c *Composite) event(kind sim.Kind, i int) sim.Event {
 	return sim.Event{Target: c.pipeline.target, Kind: kind, Arg: uint64(c.number)<<32 | uint64(i)}
 }
 
-// advance computes the times of the next steps, as long as their operands are in TCM. It
-// reports whether the times of all steps of the composite are now known.
+// advance computes the times of the next steps, as long as their operands are in TCM and a
+// buffer for their result is free. It reports whether the times of all steps of the
+// composite are now known.
 func (c *Composite) advance() bool {
 	p := c.pipeline
 	at, by := c.At, c.marks.by

@@ -55,7 +55,8 @@ func (p *port) time(n memory.Bytes) simtime.Time {
 }
 
 // Gemm returns the time of an m×k by k×n product on the MAC array. The array first takes
-// some cycles to fill. Then it computes one block of the size of the array per cycle.
+// some cycles to fill. Then it computes one block of the size of the array per cycle. An
+// empty product takes no time.
 func (c *Costs) Gemm(m, k, n int) simtime.Time {
 	if m == 0 || k == 0 || n == 0 {
 		return 0
@@ -65,9 +66,8 @@ func (c *Costs) Gemm(m, k, n int) simtime.Time {
 	return g.Clock.Cycles(blocks + g.FillCycles)
 }
 
-// Math returns the time of an elementwise operation or a reduction op over n elements on
-// the MATH engine. The engine works on vectors of elements; op determines the cycles per
-// vector.
+// Math returns the time of operation op over n elements on the MATH engine. The engine
+// works on vectors of elements; op determines the cycles per vector.
 func (c *Costs) Math(op numeric.Op, n int) simtime.Time {
 	return c.pe.Math.Clock.Cycles(ceilDiv(n, c.pe.Math.VectorWidth) * c.mathCycles(op))
 }

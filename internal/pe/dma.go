@@ -143,7 +143,7 @@ const (
 	evTailEnded                 // the Tail of a request has passed
 )
 
-// Init initializes d as an idle engine. tiles may be nil if no request has a Source or a
+// Init initializes d as an idle engine. `tiles` may be nil if no request has a Source or a
 // Target.
 func (d *DMA) Init(eng *sim.Engine, fab *fabric.Fabric, cfg topology.DMA, tcm topology.TCM, tiles *Tiles) {
 	d.eng, d.fab, d.cfg, d.port, d.tiles = eng, fab, cfg, tcm, tiles
@@ -153,9 +153,10 @@ func (d *DMA) Init(eng *sim.Engine, fab *fabric.Fabric, cfg topology.DMA, tcm to
 	d.target = eng.Register(d)
 }
 
-// Submit passes request r to the engine. The request starts when two conditions hold. Every
-// earlier access to the bytes that it touches has ended. Its channel has fewer than the
-// maximum number of outstanding requests.
+// Submit passes request r to the engine. The request starts when three conditions hold. The
+// tile that it reads, if any, is ready. Every earlier access that conflicts with it has
+// ended, unless r.Unordered is set. Its channel has fewer than the maximum number of
+// outstanding requests.
 func (d *DMA) Submit(r *Request) {
 	i := d.add(r)
 	q := &d.pool[i]

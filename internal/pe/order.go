@@ -31,8 +31,8 @@ type fence struct {
 
 // Hold takes one place in the program for several requests, which the caller submits later
 // with the returned Order. `reads` and `writes` list the memory that these requests read
-// and write. Release ends the hold. Composites set async to true; After and Settled then do
-// not wait for the hold.
+// and write. Release ends the hold. Composites set `async` to true; After and Settled then
+// do not wait for the hold.
 func (d *DMA) Hold(id oplog.ID, reads, writes []Access, async bool) Order {
 	d.last++
 	for _, a := range reads {
@@ -80,7 +80,8 @@ func (d *DMA) Settled(o Order) bool {
 
 // mustFollow reports whether request i must wait for an earlier access in the program. This
 // is so if the request reads memory that the earlier access writes, or writes memory that
-// the earlier access reads or writes.
+// the earlier access reads or writes. mustFollow records the operation of that access in
+// the request.
 func (d *DMA) mustFollow(i int32) bool {
 	q := &d.pool[i]
 	if q.unordered || len(d.program) == 0 {

@@ -61,7 +61,7 @@ type queued struct {
 	composite *Composite
 }
 
-// Init initializes p as idle engines and connects them with tiles and dma.
+// Init initializes p as idle engines and connects them with `tiles` and `dma`.
 func (p *Pipeline) Init(eng *sim.Engine, tiles *Tiles, dma *DMA) {
 	p.eng, p.tiles, p.dma = eng, tiles, dma
 	tiles.dma, tiles.pipeline = dma, p

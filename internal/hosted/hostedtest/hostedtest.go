@@ -51,7 +51,7 @@ func New(t *testing.T, o torch.Options) *Lab {
 	return &Lab{ctx.Main(), t}
 }
 
-// Ints returns a tensor with the elements of data. Without a shape, the tensor has one
+// Ints returns a tensor with the elements of `data`. Without a shape, the tensor has one
 // axis.
 func (l *Lab) Ints(data []int, dtype torch.DType, on torch.Placement, shape ...int) *torch.Tensor {
 	l.T.Helper()
@@ -97,7 +97,7 @@ func (l *Lab) Holds(what string, x *torch.Tensor, want []int) {
 func Fill(v, n int) []int { return slices.Repeat([]int{v}, n) }
 
 // Misuse calls f and returns the *torch.Error that f panics with, or nil if f does not
-// panic.
+// panic. It does not recover from other panics.
 func Misuse(f func()) (err *torch.Error) {
 	defer func() {
 		if v := recover(); v != nil && !errors.As(v.(error), &err) {
