@@ -41,8 +41,9 @@ func addToOdd(x, y float64) float64 {
 	return math.Float64frombits(b - 1)
 }
 
-// uintToOdd converts u to float64 and rounds to odd: if not all bits of u fit, it truncates
-// u and sets the last bit that it keeps. It keeps at least 42 bits.
+// uintToOdd converts u to float64 and rounds to odd, so that a later conversion to a
+// narrower float rounds only once. If u has more than 53 bits and one of its low 11 bits is
+// set, it clears these 11 bits and sets the bit above them.
 func uintToOdd(u uint64) float64 {
 	const low = 1<<11 - 1
 	if u >= 1<<53 && u&low != 0 {

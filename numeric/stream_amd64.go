@@ -11,8 +11,9 @@ func bytesToAlign(b []byte) int {
 	return int(-uintptr(unsafe.Pointer(unsafe.SliceData(b))) % cacheLine)
 }
 
-// stream copies src to dst with stores that bypass the caches. Both have equal lengths. It
-// uses plain stores before the first cache line of dst and after the last whole group.
+// stream copies src to dst, which have equal lengths, with stores that bypass the caches.
+// It uses plain stores before the first cache line of dst and after the last whole group,
+// and for all bytes if there is no assembly or no whole group.
 func stream(dst, src []byte) {
 	head := bytesToAlign(dst)
 	groups := (len(dst) - head) / group
@@ -26,8 +27,9 @@ func stream(dst, src []byte) {
 	copy(dst[tail:], src[tail:])
 }
 
-// streamGroups copies the given number of groups, at least one, to dst, which must be
-// aligned. A fence makes the copies visible before any later store.
+// streamGroups copies the given number of groups, at least one, from src to dst. The
+// address dst must be the start of a cache line. A fence makes the copies visible before
+// any later store.
 //
 //go:noescape
 func streamGroups(dst, src *byte, groups int)

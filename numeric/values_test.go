@@ -35,8 +35,8 @@ func specials(d DType) []uint64 {
 	return all
 }
 
-// drawBits draws a bit pattern of dtype d. It is one of: a special value; a number near 1,
-// for which sums and products stay in range; any pattern.
+// drawBits draws a bit pattern of dtype d: a special value, a small number whose sums and
+// products stay in range, or any pattern.
 func drawBits(r *rand.Rand, d DType) uint64 {
 	switch all := specials(d); r.IntN(8) {
 	case 0:
@@ -51,7 +51,8 @@ func drawBits(r *rand.Rand, d DType) uint64 {
 	}
 }
 
-// draw returns n elements that drawBits draws, at a misaligned address.
+// draw returns n elements that drawBits draws, at a random distance from the start of a
+// cache line.
 func draw(r *rand.Rand, d DType, n int) []byte {
 	buf := newMisaligned(r.IntN(16), n*d.Size())
 	for i := range n {

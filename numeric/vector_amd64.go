@@ -26,7 +26,8 @@ func hasVector() bool {
 }
 
 // castVector converts elements between f32 and f16 or bf16 with assembly, from the first
-// on. It returns how many elements it has converted; the caller converts the rest.
+// on. It returns how many elements it has converted, and the caller converts the rest. The
+// number is 0 for other dtypes and without assembly.
 func castVector(to DType, dst []byte, from DType, src []byte) int {
 	groups := len(src) / from.Size() / castGroup
 	if !vector || groups == 0 {

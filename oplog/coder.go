@@ -48,8 +48,9 @@ type coder struct {
 
 func (c *coder) reading() bool { return c.out == nil }
 
-// fail keeps an error as the error of the coder, unless the coder already has one. It then
-// skips the rest of the input.
+// fail sets the error of the coder and skips the rest of the input, unless the coder
+// already has an error. The error has the given text and the place in the log: the table,
+// the number of the element and, when reading, the byte.
 func (c *coder) fail(format string, args ...any) {
 	if c.err != nil {
 		return
@@ -91,7 +92,7 @@ func (c *coder) begin() {
 }
 
 // number writes or reads *v, the next field of a record, whose value must be between lo and
-// hi. name is the name of the field in errors.
+// hi. `name` is the name of the field in errors.
 func number[T ~int8 | ~int32 | ~int64 | ~uint8](c *coder, name string, v *T, lo, hi int64) {
 	x := int64(*v)
 	if c.reading() {
@@ -131,8 +132,9 @@ func float(c *coder, v *float64) {
 }
 
 // length writes or reads the number of elements of a list as the next field of a record,
-// and returns the number. When it reads, it refuses a number above the number of bytes
-// left, because each element takes at least a byte.
+// and returns the number. `name` is the name of the field in errors. When it reads, it
+// refuses a number above the number of bytes left, because each element takes at least a
+// byte.
 func length[T any](c *coder, name string, list []T) int {
 	n := int64(len(list))
 	most := int64(math.MaxInt64)
@@ -143,7 +145,9 @@ func length[T any](c *coder, name string, list []T) int {
 	return int(n)
 }
 
-// finish ends the fields of a record. The elements of the lists of the record follow.
+// finish ends the fields of a record. When it writes, it writes the mask and the fields
+// that are not 0. When it reads, it fails if the mask has fields that are not known. The
+// caller then writes or reads the elements of the record's lists.
 func (c *coder) finish() {
 	if c.reading() {
 		if c.mask>>c.field != 0 {
@@ -168,7 +172,8 @@ func (c *coder) finish() {
 	}
 }
 
-// elements writes or reads the n elements of a list. walk writes or reads one element.
+// elements writes or reads the n elements of a list. The function `walk` writes or reads
+// one element.
 func elements[T any](c *coder, list *[]T, n int, walk func(*coder, *T)) {
 	if !c.reading() {
 		for i := range *list {
@@ -190,9 +195,9 @@ func elements[T any](c *coder, list *[]T, n int, walk func(*coder, *T)) {
 	}
 }
 
-// table writes or reads a table of the log: the number of elements of list, then each
-// element with walk. It counts the elements for errors. part is the name of the table in
-// errors.
+// table writes or reads a table of the log: the number of elements of `list`, then each
+// element with the function `walk`. Errors name the table as `part` and have the number of
+// the element. When it reads, it fails if the context has ended.
 func table[T any](c *coder, part string, list *[]T, walk func(*coder, *T)) {
 	c.part, c.index = part, 0
 	n := c.count(len(*list))

@@ -54,7 +54,8 @@ type Header struct {
 	Notes  map[string]string `json:"notes,omitempty"`
 }
 
-// Encode writes a log as a file.
+// Encode writes header h and log l to w in the format that Decode reads. It returns an
+// error for a log that Decode would reject.
 func Encode(w io.Writer, h Header, l *Log) error {
 	text, err := json.Marshal(h)
 	if err != nil {

@@ -95,8 +95,8 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestRoundTripOfRandomLogs checks that random logs are unchanged after they are written
-// and read.
+// TestRoundTripOfRandomLogs checks that a random log is unchanged after it is written and
+// read, and that writing it again gives the same bytes.
 func TestRoundTripOfRandomLogs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := randomLog(t)
@@ -196,8 +196,8 @@ func TestLargeData(t *testing.T) {
 	}
 }
 
-// TestDamage checks that Decode returns an error for every truncated file and for every
-// file with a flipped bit.
+// TestDamage checks that Decode returns an error for every truncated file, and for files in
+// which one bit of any byte is flipped. The error must name a byte.
 func TestDamage(t *testing.T) {
 	file := encode(t, Header{}, func() *Log { _, l := sample(); return l }())
 	for n := range file {
@@ -213,8 +213,8 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// seal joins the parts of a file and appends a valid checksum, so that Decode finds only
-// mistakes in the contents.
+// seal joins the parts of a file, which are strings and unsigned varints, and appends a
+// valid checksum. With a valid checksum, Decode can fail only because of the contents.
 func seal(parts ...any) []byte {
 	var b []byte
 	for _, p := range parts {

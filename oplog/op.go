@@ -204,7 +204,8 @@ func (l *Log) Op(id ID) *Op { return &l.Ops[id-1] }
 // in the order of effects.
 func (l *Log) Effect(id ID, p Phase) { l.Effects = append(l.Effects, Effect{id, p}) }
 
-// Reset removes all operations and launches. Numbering starts again.
+// Reset removes all operations, effects and launches. The next operation has ID 1 again.
+// The names of PEs and the lines are kept.
 func (l *Log) Reset() { l.Ops, l.Effects, l.Launches = l.Ops[:0], l.Effects[:0], l.Launches[:0] }
 
 // NamePE sets the name of a PE.

@@ -43,7 +43,9 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// TestOpenHuge checks that a damaged file is rejected without being loaded into memory.
+// TestOpenHuge checks that Open rejects a huge file that is not a log or has a wrong
+// checksum without loading the file into memory. It also checks the error for files that
+// end in the middle.
 func TestOpenHuge(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "x.oplog")
 	for _, tt := range []struct{ start, want string }{

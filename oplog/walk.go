@@ -143,7 +143,7 @@ func (c *coder) shape(s *Shape) {
 	}
 }
 
-// math writes or reads an elementwise operation.
+// math writes or reads an operation of package numeric, or 0 for none.
 func (c *coder) math(op *numeric.Op) {
 	number(c, "its operation", op, 0, int64(numeric.BitXor))
 }

@@ -27,8 +27,8 @@ type argument struct {
 // contextArg is the name of the argument that passes the comm.Context.
 const contextArg = "deviceCtx"
 
-// compileArg parses text, an argument of a kernel or an orchestration, and records the
-// mistakes in it. path is the path of the argument in the file.
+// compileArg parses `text`, an argument of a kernel or an orchestration, and records the
+// mistakes in it. `path` is the path of the argument in the file.
 func (s *Scenario) compileArg(p *problems, path, text string) argument {
 	a := argument{path: path, text: text}
 	buffer := s.bufferIndex(text)
@@ -64,9 +64,9 @@ func (s *Scenario) compileArg(p *problems, path, text string) argument {
 	return a
 }
 
-// checkArg records a mistake if a parameter of type want cannot hold argument a. It tries
-// the value of the argument at every rank, in the first and the last round. name is the
-// name of the function, which is a kernel or an orchestration.
+// checkArg records a mistake if argument a cannot be computed, or if a parameter of type
+// `want` cannot hold its value. It tries the value at every rank, in the first and the last
+// round. `name` is the name of the function, which is a kernel or an orchestration.
 func (pl *Plan) checkArg(p *problems, k *callKind, name string, a argument, want reflect.Type) {
 	for _, round := range pl.SomeRounds() {
 		for rank := range pl.Ranks {
@@ -90,7 +90,7 @@ func (pl *Plan) checkArg(p *problems, k *callKind, name string, a argument, want
 	}
 }
 
-// article returns noun with "a" or "an" before it, such as "an int" or "a tl.Ptr".
+// article returns `noun` with "a" or "an" before it, such as "an int" or "a tl.Ptr".
 func article(noun string) string {
 	if strings.IndexByte("aeiou", noun[0]) >= 0 {
 		return "an " + noun
@@ -112,7 +112,7 @@ func (pl *Plan) argValue(a argument, rank, round int, ctx comm.Context) (any, er
 	return nil, nil
 }
 
-// accepts reports whether a parameter of type want can hold value without changing it.
+// accepts reports whether a parameter of type `want` can hold `value` without changing it.
 func (k *callKind) accepts(want reflect.Type, value any) bool {
 	zero := reflect.Zero(want)
 	switch v := value.(type) {
@@ -147,8 +147,9 @@ var (
 	orchestrations = callKind{"tasks", "orchestration", reflect.TypeFor[*task.Builder](), reflect.TypeFor[*task.Tensor](), map[string]any{}}
 )
 
-// register adds function f under a name. It panics unless the first parameter of f has the
-// type that this kind of function needs, and f has no results.
+// register adds function f under the given name. It panics if f is variadic or has results,
+// if the first parameter of f does not have the type that this kind of function needs, or
+// if the name is taken or malformed.
 func (k *callKind) register(name string, f any) {
 	t := reflect.TypeOf(f)
 	if t == nil || t.Kind() != reflect.Func || t.NumIn() == 0 || t.In(0) != k.first || t.NumOut() > 0 || t.IsVariadic() {
@@ -164,7 +165,7 @@ type call struct {
 	args []argument
 }
 
-// compileCall parses the arguments of a call of a kernel or an orchestration. text is nil
+// compileCall parses the arguments of a call of a kernel or an orchestration. `text` is nil
 // if the file has no such call.
 func (s *Scenario) compileCall(p *problems, k *callKind, text *callText) call {
 	c := call{callKind: k, text: text}
@@ -181,8 +182,10 @@ func (s *Scenario) compileCall(p *problems, k *callKind, text *callText) call {
 var paramInName = regexp.MustCompile(`\$\w*`)
 
 // resolveCall finds the registered function of call c and records a mistake if the function
-// does not accept the arguments. It returns the name and the function. Both are empty if
-// the file has no such call or the call has mistakes.
+// does not accept the arguments. In the name of the function, it replaces each $PARAM by
+// the value of the parameter. It returns the name and the function. Both are empty if the
+// file has no such call, or if the call has a mistake other than in the value of an
+// argument.
 func (pl *Plan) resolveCall(p *problems, c *call) (name string, f any) {
 	s, at := pl.scenario, c.key+".name"
 	if c.text == nil || p.hasMistake(at) || p.hasMistake(c.key) {

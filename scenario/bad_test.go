@@ -88,7 +88,9 @@ func parseChoice(t *testing.T, d *datadriven.TestData) (c Choice) {
 	return c
 }
 
-// TestAllAtOnce checks that the error for a file with several mistakes lists each of them.
+// TestAllAtOnce checks that one error lists four of the five mistakes in a file. The
+// unknown kernel is not listed, because kernels are looked up only if the number of ranks
+// is valid.
 func TestAllAtOnce(t *testing.T) {
 	text := strings.NewReplacer(
 		"nranks: 4", "nranks: 65",

@@ -27,8 +27,9 @@ type Choice struct {
 	Mistake func(key, text string) error `json:"-"`
 }
 
-// chooseRanks sets the number of ranks of the plan from the choice or the file. It reports
-// whether the scenario supports this number.
+// chooseRanks sets the number of ranks of the plan from the choice or the file, and reports
+// whether the scenario supports this number. If not, or if the devices in the choice are
+// malformed, it records a mistake and returns false.
 func (pl *Plan) chooseRanks(c Choice, p *problems) (ok bool) {
 	s := pl.scenario
 	wrong := func(format string, args ...any) { p.addAt("nranks", format, args...) }
@@ -64,8 +65,8 @@ func (pl *Plan) chooseRanks(c Choice, p *problems) (ok bool) {
 	return false
 }
 
-// chooseRoot sets the root of the plan from the choice or the file, and records a mistake
-// if there is no such rank.
+// chooseRoot sets the root of the plan from the choice or the file. It records a mistake if
+// there is no such rank, or if the choice has a root and the scenario uses none.
 func (pl *Plan) chooseRoot(c Choice, p *problems) {
 	s := pl.scenario
 	switch {
@@ -102,8 +103,9 @@ func (pl *Plan) chooseParams(c Choice, p *problems) {
 	}
 }
 
-// chooseDevices sets the device of each rank from the choice or the file. The default is 0,
-// 1, 2 and so on.
+// chooseDevices sets the device of each rank from the choice or the file, and whether ranks
+// are bound to cores. The default devices are 0, 1, 2 and so on. It records a mistake if
+// the devices are malformed or their number is not that of the ranks.
 func (pl *Plan) chooseDevices(c Choice, p *problems) {
 	text, given := c.Devices, pl.scenario.file.Devices
 	pl.Bind = c.Bind || c.Mistake == nil && (text != "" || given != nil)

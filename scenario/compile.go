@@ -69,8 +69,8 @@ func (s *Scenario) compile(p *problems) {
 	}
 }
 
-// checkName records a mistake at path if name is malformed or has a meaning in every
-// expression.
+// checkName records a mistake at `path` if `name` is malformed or is reserved because it
+// has a meaning in every expression.
 func (s *Scenario) checkName(p *problems, path, name string) {
 	switch {
 	case !isName(name):
@@ -95,7 +95,8 @@ func (s *Scenario) checkDomain(p *problems, name string) {
 }
 
 // compileBuffer parses the expressions of buffer i of the file and records the mistakes of
-// the buffer. sizes has the names that the expressions of sizes may use.
+// the buffer. `sizes` has the names that the expressions for the shape, the offset and the
+// number of bytes may use.
 func (s *Scenario) compileBuffer(p *problems, i int, sizes scope) {
 	b := &s.file.Buffers[i]
 	path := fmt.Sprintf("buffers[%d]", i)
@@ -134,8 +135,8 @@ func (s *Scenario) compileBuffer(p *problems, i int, sizes scope) {
 	s.buffers = append(s.buffers, x)
 }
 
-// compileSource parses text, the value of an init or golden key. The value is an
-// expression, which may use all names, or func:NAME. kind names the kind of function in
+// compileSource parses `text`, the value of an init or golden key. The value is an
+// expression, which may use all names, or func:NAME. `kind` names the kind of function in
 // messages, and `from` holds the registered functions.
 func (s *Scenario) compileSource(p *problems, path string, text exprText, kind string, from map[string]Fill) source {
 	name, isFunc := strings.CutPrefix(string(text), "func:")

@@ -58,8 +58,8 @@ const (
 // functions maps each function to its number of arguments; -1 means one or more.
 var functions = map[string]int{"min": -1, "max": -1, "cdiv": 2, "floor": 1}
 
-// parseExpr parses text as an expression that may use the names in s. path is the place of
-// the expression in the file. The error is an *exprError or errMaybeParam.
+// parseExpr parses `text` as an expression that may use the names in s. `path` is the place
+// of the expression in the file. The error is an *exprError or errMaybeParam.
 func parseExpr(path, text string, s scope) (*expr, error) {
 	if len(text) > maxText {
 		return nil, &exprError{0, fmt.Errorf("an expression of %d characters: use a registered function, func:NAME", len(text))}
@@ -159,8 +159,9 @@ func (t *term) parseNumber(e *ast.BasicLit) (err error) {
 	return nil
 }
 
-// compileName makes t a term that stands for a name. It returns an error if s does not
-// contain the name.
+// compileName makes t a term that stands for a name. It returns an error if the name is a
+// parameter with words, or is not in s. If s.open is set, the error for a name that is not
+// in s is errMaybeParam.
 func (x *expr) compileName(t *term, name string, s scope) error {
 	t.op, t.name = "name", slices.Index(s.names, name)
 	switch {
@@ -176,7 +177,7 @@ func (x *expr) compileName(t *term, name string, s scope) error {
 	return nil
 }
 
-// eval computes the value of the term. values has the values of the names, by their index
+// eval computes the value of the term. `values` has the values of the names, by their index
 // in the scope. The error is an *exprError.
 func (t *term) eval(values []number) (number, error) {
 	switch t.op {

@@ -16,7 +16,7 @@ const (
 )
 
 // size evaluates expression x, which must be a whole number from 0 to `most`, and returns
-// the number. It returns -1 if x is nil or has a mistake. what names the quantity in
+// the number. It returns -1 if x is nil or has a mistake. `what` names the quantity in
 // messages.
 func (pl *Plan) size(p *problems, x *expr, what string, most int64) int64 {
 	if x == nil {
@@ -38,8 +38,8 @@ func (pl *Plan) size(p *problems, x *expr, what string, most int64) int64 {
 	return -1
 }
 
-// addBuffer adds buffer i of the file to the plan and computes its shape. If the buffer has
-// mistakes, its shape is nil.
+// addBuffer adds buffer i of the file to the plan and computes its shape. The shape is nil
+// if it cannot be computed, is too large, or if the dtype is invalid.
 func (pl *Plan) addBuffer(p *problems, i int) {
 	text, x := pl.scenario.file.Buffers[i], pl.scenario.buffers[i]
 	b := &Buffer{Name: text.Name, DType: text.DType, Window: -1, Staged: text.Staged, index: i}
@@ -129,7 +129,8 @@ func (pl *Plan) checkOffset(p *problems, b *Buffer, m *Memory) {
 }
 
 // fitWindow enlarges the window of all ranks to the size that the file gives, if any. It
-// records a mistake if the signals and buffers do not fit into that size.
+// records a mistake if the signals and buffers do not fit into that size, or if the window
+// holds neither signals nor buffers.
 func (pl *Plan) fitWindow(p *problems) {
 	s, m := pl.scenario, &pl.Windows[0]
 	n := pl.size(p, s.window, "a window", maxBytes)
@@ -162,8 +163,8 @@ type Domain struct {
 	Rank  int   // this rank's number in the domain; -1 if it is not a member
 }
 
-// forRank returns the domain as the given rank of the run sees it, with the rank's own
-// number in the domain.
+// forRank returns the domain as the given rank of the run sees it. In the result, Rank is
+// the number that this rank has in the domain, or -1 if it is not a member.
 func (d Domain) forRank(rank int) Domain {
 	d.Rank = slices.Index(d.Ranks, rank)
 	return d
@@ -187,8 +188,8 @@ type Matrix struct {
 	Ranks int
 }
 
-// From returns the signal that the rank source changes to notify a peer. The rank source
-// calls t.Notify(peer, m.From(t.Rank()), ...). The peer waits with
+// From returns the number of the signal that the rank `source` changes to notify a peer.
+// The rank `source` calls t.Notify(peer, m.From(t.Rank()), ...). The peer waits with
 // t.WaitSignal(m.From(source), ...). From panics if the rank does not exist.
 func (m Matrix) From(source int) int {
 	if source < 0 || source >= m.Ranks {

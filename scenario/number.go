@@ -49,7 +49,8 @@ var (
 	errWhole    = errors.New("it needs whole numbers: use floor")
 )
 
-// arithmetic computes x op y, where op is one of + - * / %.
+// arithmetic computes x op y, where op is one of + - * / %. It returns an error for a
+// division by 0, for % of fractions and on overflow.
 func arithmetic(op string, x, y number) (number, error) {
 	fractions := x.fraction || y.fraction
 	if (op == "/" || op == "%") && y.float() == 0 {

@@ -122,7 +122,8 @@ func (s *Scenario) Plan(ctx context.Context, c Choice) (*Plan, error) {
 }
 
 // plan evaluates the scenario with choice c and records mistakes in p. It returns nil if
-// the choice has mistakes. It does not compute values of buffers.
+// the number of ranks, the root, the devices, the parameters or the domains have mistakes.
+// It does not compute values of buffers.
 func (s *Scenario) plan(c Choice, p *problems) *Plan {
 	before := len(p.errs)
 	pl := &Plan{Name: s.Name, scenario: s, params: map[string]Param{}, Rounds: max(c.Rounds, 1)}

@@ -31,8 +31,7 @@ func plan(t *testing.T, text string, c Choice) *Plan {
 	return pl
 }
 
-// TestPlan checks all fields of the plan that the sample scenario gives with the default
-// choice.
+// TestPlan checks the plan of the sample scenario with the default choice.
 func TestPlan(t *testing.T) {
 	pl := plan(t, sample, Choice{})
 	even := &Domain{Name: "even", Ranks: []int{0, 2}, Rank: -1}
@@ -138,8 +137,8 @@ func TestConstant(t *testing.T) {
 	}
 }
 
-// TestPlanChoice checks that planning with the choice that Plan.Choice returns gives the
-// same plan again.
+// TestPlanChoice checks that planning with the choice that Plan.Choice returns gives a plan
+// with the same choice and the same devices.
 func TestPlanChoice(t *testing.T) {
 	root := 3
 	first := plan(t, sample, Choice{Ranks: 5, Root: &root, Rounds: 2, Devices: "0,2,4-6", Params: map[string]string{"count": "5"}})
@@ -149,8 +148,10 @@ func TestPlanChoice(t *testing.T) {
 	}
 }
 
-// TestRanksOfDevices checks the number of ranks and the device of each rank. Both depend on
-// the choice (--devices, --nranks) and on the keys devices and ranks of the file.
+// TestRanksOfDevices checks the number of ranks, the device of each rank, and whether ranks
+// are bound to cores. They depend on the choice (--devices, --nranks) and on the keys
+// devices and ranks of the file. It also checks the errors for devices and ranks that do
+// not fit together.
 func TestRanksOfDevices(t *testing.T) {
 	const own = "domains: {even: [0, 2]}"
 	for _, tt := range []struct {
@@ -195,7 +196,8 @@ func TestRanksOfDevices(t *testing.T) {
 }
 
 // TestMatrices checks that the signals of signal matrices follow the other signals in the
-// window, and that kernels get the matrices as arguments.
+// window, and that kernels get the matrices as arguments. It also checks that From panics
+// for a rank that does not exist, and the error for too many signals.
 func TestMatrices(t *testing.T) {
 	text := strings.NewReplacer("signals: 2\n", "signals: 2\nsignal_matrices: [sent, taken]\n", "tasks: {name: copied_$mode, args: [out, x, rank + round, deviceCtx]}\n", "",
 		`kernel: {name: copied, args: [x, half, out, count, 0.5, mode, "domain:even", deviceCtx]}`, `kernel: {name: notifies_$mode, args: [x, half, out, "matrix:taken", "matrix:sent", count]}`,

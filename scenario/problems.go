@@ -27,13 +27,14 @@ func (p *problems) add(e *config.Error) {
 	}
 }
 
-// addAt records a mistake in the value that is at path in the file.
+// addAt records a mistake in the value that is at `path` in the file.
 func (p *problems) addAt(path, format string, args ...any) {
 	p.add(p.doc.Errorf(path, format, args...))
 }
 
-// addInChoice records a mistake in choice c. text begins with the wrong value. The message
-// names key if the choice was read from a file, and flag if it was not.
+// addInChoice records a mistake in choice c. `text` begins with the wrong value. The
+// message has the name `key` if the choice was read from a file, and the name `flag` if it
+// was not.
 func (p *problems) addInChoice(c Choice, key, flag, text string) {
 	switch {
 	case c.Mistake != nil:
@@ -55,14 +56,16 @@ func (p *problems) addInExpr(x *expr, err error) {
 	p.add(p.doc.ErrorIn(x.path, x.text, e.at, "%v", e.err))
 }
 
-// hasMistake reports whether a mistake at path is recorded. It ignores mistakes that left
+// hasMistake reports whether a mistake at `path` is recorded. It ignores mistakes that left
 // the value usable (Kept).
 func (p *problems) hasMistake(path string) bool {
 	return slices.ContainsFunc(p.errs, func(e *config.Error) bool { return e.Path == path && !e.Kept })
 }
 
-// parseExpr parses the expression text, which is at path in the file. If the text cannot be
-// parsed, it records a mistake and returns nil.
+// parseExpr parses the expression `text`, which is at `path` in the file. If the text
+// cannot be parsed, it returns nil and records a mistake. It records none if there is
+// already a mistake at the path, or if an unknown name may be a parameter that could not be
+// read.
 func (p *problems) parseExpr(path string, text exprText, s scope) *expr {
 	if p.hasMistake(path) {
 		return nil
@@ -75,8 +78,8 @@ func (p *problems) parseExpr(path string, text exprText, s scope) *expr {
 	return x
 }
 
-// parseOptional parses the expression text, which is at path in the file. It returns nil if
-// the file omits the expression or the expression has mistakes.
+// parseOptional parses the expression `text`, which is at `path` in the file. It returns
+// nil if the file omits the expression or the expression has mistakes.
 func (p *problems) parseOptional(path string, text *exprText, s scope) *expr {
 	if text == nil {
 		return nil
@@ -94,7 +97,7 @@ func (p *problems) addError(err error) {
 	p.add(one)
 }
 
-// joinNames returns names as a comma-separated list, or "none".
+// joinNames returns `names` as a comma-separated list, or "none" if there are none.
 func joinNames(names []string) string {
 	if len(names) == 0 {
 		return "none"

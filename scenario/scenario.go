@@ -91,7 +91,9 @@ func Load(ctx context.Context, name string) (*Scenario, error) {
 	return Parse(name, text)
 }
 
-// Parse parses the text of a scenario file. source is the name of the file in errors.
+// Parse parses the text of a scenario file. `source` is the name of the file in errors. The
+// error has a line for every mistake, including those that appear only in the plan with the
+// default choice.
 func Parse(source string, text []byte) (*Scenario, error) {
 	doc, err := config.ParseStandalone(source, text)
 	if err != nil {
@@ -114,8 +116,8 @@ func Parse(source string, text []byte) (*Scenario, error) {
 	return s, nil
 }
 
-// scope returns the names that an expression may use: all names except those of the hidden
-// slots.
+// scope returns the names that an expression may use: all names except those of the slots
+// `hidden`.
 func (s *Scenario) scope(hidden ...int) scope {
 	sc := scope{names: slices.Clone(s.names), params: s.Params}
 	for _, h := range hidden {
@@ -138,15 +140,16 @@ var (
 
 func isName(text string) bool { return validName.MatchString(text) }
 
-// Register adds a scenario under a name, which Load finds. text is the content of its file.
+// Register adds a scenario under a name by which Load finds it. `text` is the content of
+// its file. Register panics if the name is taken or malformed.
 func Register(name string, text []byte) { addNamed("scenario", scenarios, name, text) }
 
-// RegisterKernel adds a kernel under a name that scenario files use. kernel is a
+// RegisterKernel adds a kernel under a name that scenario files use. `kernel` is a
 // func(*tl.PE, ...) of the tile language.
 func RegisterKernel(name string, kernel any) { kernels.register(name, kernel) }
 
-// RegisterTasks adds an orchestration under a name that scenario files use. orchestrate is
-// a func(*task.Builder, ...) that submits the tasks of one rank.
+// RegisterTasks adds an orchestration under a name that scenario files use. `orchestrate`
+// is a func(*task.Builder, ...) that submits the tasks of one rank.
 func RegisterTasks(name string, orchestrate any) { orchestrations.register(name, orchestrate) }
 
 // RegisterInput adds a function that computes the initial values of a buffer. A file uses
@@ -157,8 +160,8 @@ func RegisterInput(name string, f Fill) { addNamed("input", inputs, name, f) }
 // it as golden: func:NAME.
 func RegisterGolden(name string, f Fill) { addNamed("golden", goldens, name, f) }
 
-// addNamed adds value to the registry, which is the map `to`, under the given name. It
-// panics if the name is taken or malformed. what names the kind of value in messages.
+// addNamed adds `value` to the registry, which is the map `to`, under the given name. It
+// panics if the name is taken or malformed. `what` names the kind of value in messages.
 func addNamed[T any](what string, to map[string]T, name string, value T) {
 	if _, taken := to[name]; taken {
 		panic(fmt.Sprintf("scenario: two of kind %s are called %q: rename one", what, name))
@@ -267,8 +270,8 @@ func scalars() config.Scalars {
 	return s
 }
 
-// defineNumber defines the syntax of type T in s: a number x with 0 <= x < limit. rangeText
-// and example describe this range in errors.
+// defineNumber defines the syntax of type T in s: a number x with 0 <= x < limit.
+// `rangeText` and `example` describe this range in errors.
 func defineNumber[T ~float64](s config.Scalars, rangeText, example string, limit float64) {
 	config.Define(s, "a number such as "+example, func(text string) (T, error) {
 		f, err := strconv.ParseFloat(text, 64)

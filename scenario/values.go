@@ -86,8 +86,8 @@ func (pl *Plan) computeValues(s source, b *Buffer, rank, round int) ([]byte, err
 	return out, nil
 }
 
-// evaluate computes expression x for the elements i of buffer b with from <= i < to. It
-// stores the values at the start of out.
+// evaluate computes expression x for the elements i of buffer b with `from` <= i < `to`. It
+// stores the values at the start of `out`.
 func (pl *Plan) evaluate(x *expr, b *Buffer, rank, round int, out []byte, from, to int) error {
 	values := pl.valuesAt(rank, round)
 	for i := from; i < to; i++ {
@@ -112,8 +112,8 @@ func (pl *Plan) evaluate(x *expr, b *Buffer, rank, round int, out []byte, from, 
 	return nil
 }
 
-// store writes number v to element i of out, which has dtype d. It returns an error if the
-// dtype cannot hold the number.
+// store writes number v to element i of `out`, which has dtype d. It returns an error if
+// the dtype cannot hold the number.
 func store(d numeric.DType, out []byte, i int, v number) error {
 	if d.IsFloat() {
 		numeric.Set(d, out, i, v.float())
@@ -142,7 +142,7 @@ const triedElements = 1024
 
 // checkValues computes some elements of each input and each output before a run. It records
 // a mistake for values that cannot be computed. It also records a mistake if the run has
-// several rounds and all have the same inputs.
+// several rounds and the first two have the same inputs.
 func (pl *Plan) checkValues(p *problems) {
 	s := pl.scenario
 	for i, b := range pl.Buffers {
@@ -233,7 +233,7 @@ func (e Env) Int(param string) int {
 type missingParam string
 
 // call runs f and waits until it returns or ctx ends. f cannot observe ctx: if ctx ends
-// first, f continues in its goroutine and its result is ignored. name is the name of f in
+// first, f continues in its goroutine and its result is ignored. `name` is the name of f in
 // errors.
 func (f Fill) call(ctx context.Context, name string, e Env, out []float64) error {
 	done := make(chan error, 1)

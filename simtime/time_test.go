@@ -7,7 +7,7 @@ import (
 )
 
 // TestTimeRoundTrip checks that a time that is formatted and parsed again is the same to
-// the femtosecond.
+// the femtosecond. It also checks the errors for texts that are not times.
 func TestTimeRoundTrip(t *testing.T) {
 	for _, tt := range []struct {
 		time Time

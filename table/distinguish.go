@@ -33,8 +33,8 @@ func (t *Table) TellApart(groups [][]int, columns []int) []int {
 	return nil
 }
 
-// Clashes groups the given rows by key. It returns the groups of two or more rows, in the
-// order of their first rows.
+// Clashes groups the given rows by the result of the function `key`. It returns the groups
+// of two or more rows, in the order of their first rows.
 func Clashes[K comparable](rows []int, key func(row int) K) (groups [][]int) {
 	index := map[K]int{}
 	for _, row := range rows {

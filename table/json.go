@@ -90,7 +90,7 @@ func ReadSchema(o Record) (Schema, error) {
 
 // ReadJSON returns the tables in o, the output of a command with --format json. The first
 // table is that of the member "rows" and has the name "". The other tables of the schema
-// follow.
+// follow. Tables without rows are left out. If no table is left, ReadJSON returns an error.
 func ReadJSON(o Record, schema Schema) ([]Named, error) {
 	var tables []Named
 	for _, m := range o {
@@ -142,7 +142,7 @@ type Member struct {
 // Record is a JSON object with its members in order.
 type Record []Member
 
-// Get returns the value of the member with a name, or nil if there is no such member.
+// Get returns the value of the member with the given name, or nil if there is none.
 func (r Record) Get(name string) any {
 	for _, m := range r {
 		if m.Name == name {

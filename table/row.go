@@ -47,8 +47,8 @@ func fieldsOf(t reflect.Type) []field {
 	return list
 }
 
-// ColumnsOf returns the columns of the type of row, or nil if row is nil. The value of row
-// does not matter.
+// ColumnsOf returns the columns of the type of `row`, or nil if `row` is nil. The value of
+// `row` does not matter.
 func ColumnsOf(row any) []Column {
 	if row == nil {
 		return nil

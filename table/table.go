@@ -91,7 +91,7 @@ func (t *Table) Select(names ...string) *Table {
 }
 
 // Where returns a table with only the rows whose cell in the named column has the given
-// text.
+// text. The table must have that column.
 func (t *Table) Where(column, text string) *Table {
 	i := t.Index(column)
 	return &Table{Columns: t.Columns, Rows: slices.DeleteFunc(slices.Clone(t.Rows), func(row []any) bool { return Text(row[i]) != text })}
@@ -188,8 +188,8 @@ func (t *Table) Show(row, col int) string {
 	return strconv.FormatFloat(x, 'g', 6, 64)
 }
 
-// WriteList writes a table as [WriteTable] does, with a row for each element of a list.
-// cells returns the cells of an element.
+// WriteList writes a table as [WriteTable] does, with a row for each element of a list. The
+// function `cells` returns the cells of an element.
 func WriteList[E any](w io.Writer, header []string, list []E, cells func(E) []string) error {
 	return WriteTable(w, header, lists.Make(len(list), func(i int) []string { return cells(list[i]) }))
 }

@@ -93,7 +93,7 @@ type oneColumn struct {
 }
 
 // TestBadTags checks that ColumnsOf panics if the tags of a row type are not complete or
-// not valid.
+// not valid, if two fields have the same name, or if the type is not a struct.
 func TestBadTags(t *testing.T) {
 	for _, row := range []any{
 		struct {
@@ -234,7 +234,8 @@ func TestWords(t *testing.T) {
 }
 
 // TestQuantities checks that cells with a unit are converted to the unit of their column.
-// If the file does not give a unit, the unit of the column is that of its first cell.
+// If the file does not give a unit, the unit of the column is that of its first cell. A
+// column with cells of several quantities has no unit.
 func TestQuantities(t *testing.T) {
 	table, err := ReadCSV(strings.NewReader("link,delay,size,mixed\n64 GB/s,100ns,4KiB,1 ns\n0.5TB/s,1.5 us,1 MiB,2 GB/s\n"))
 	if err != nil {

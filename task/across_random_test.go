@@ -131,7 +131,9 @@ func signal(t *tl.PE, x tl.Ptr, peer, c int) {
 	}
 }
 
-// drawRanksProgram draws a random program with the given number of operations.
+// drawRanksProgram draws a random program with the given number of operations. After each
+// operation that notifies a peer, it adds one more: an operation of the peer that waits for
+// the signal.
 func drawRanksProgram(r *rand.Rand, operations int) *ranksProgram {
 	p := &ranksProgram{ranks: drawInt(r, 1, 4), single: r.IntN(3) > 0, length: drawInt(r, 1, 12), hosts: 2, largest: drawInt(r, 1, 3)}
 	for range drawInt(r, 0, 3) {
@@ -301,7 +303,7 @@ func (s *interpreter) run(rank int) {
 }
 
 // runOperation runs operation a. It skips the operation if a.onlyIfOdd is set and the last
-// value that was read is even. It also reads the values that the operation asks for. `next`
+// value that was read is even. It also reads the values that the operation asks for. *next
 // is the ID of the next task.
 func (s *interpreter) runOperation(a *operation, next *ID) {
 	if a.onlyIfOdd && !s.lastOdd {
@@ -332,7 +334,7 @@ func (s *interpreter) readValue(a *operation, id ID) {
 }
 
 // submit computes the result of the operation's task in plain Go and, with a builder,
-// submits the task. It returns the ID of the task and advances next.
+// submits the task. It returns the ID of the task, which is *next, and increments *next.
 func (s *interpreter) submit(next *ID, a *operation) ID {
 	id := *next
 	*next++

@@ -199,10 +199,10 @@ func OnRank(rank int) Option {
 // kernel is called on each member: t.ProgramID(0) is the number of the member, and
 // t.NumPrograms(0) the number of members.
 //
-// neighbors are functions that return neighbour tables, such as torch.Ring, torch.Line and
-// torch.AllPairs. Group calls them with the member numbers, which count from 0. The tables
-// connect members as the tables of a launch connect PEs. Connected members can exchange
-// tiles with t.Send and t.Recv.
+// `neighbors` are functions that return neighbour tables, such as torch.Ring, torch.Line
+// and torch.AllPairs. Group calls them with the member numbers, which count from 0. The
+// tables connect members as the tables of a launch connect PEs. Connected members can
+// exchange tiles with t.Send and t.Recv.
 func Group(members int, neighbors ...func(members ...int) []torch.Connection) Option {
 	return func(t *Task) { t.Members, t.Neighbors, t.tables = members, nil, neighbors }
 }
@@ -214,11 +214,11 @@ func Buffers(kind topology.BufferKind) Option {
 	return func(t *Task) { t.Buffers = kind }
 }
 
-// Submit adds a task to the program and returns its number. The task runs kernel with the
-// given arguments. Options say, for example, which tasks it waits for. Under a runtime that
-// infers dependencies, the task also waits for every earlier task of the rank with which it
-// conflicts: tasks that write what the new task reads, or that access what the new task
-// writes.
+// Submit adds a task to the program and returns its number. The task runs the function
+// `kernel` with the given arguments. Options say, for example, which tasks it waits for.
+// Under a runtime that infers dependencies, the task also waits for every earlier task of
+// the rank with which it conflicts: tasks that write what the new task reads, or that
+// access what the new task writes.
 func (b *Builder) Submit(name string, kernel any, args Args, options ...Option) ID {
 	b.checkBuilding("Submit")
 	args = slices.Clone(args) // the caller may use the slice again
@@ -282,7 +282,7 @@ func (b *Builder) Submit(name string, kernel any, args Args, options ...Option) 
 	return id
 }
 
-// Scope calls body. The tasks that body submits form a scope. Under
+// Scope calls the function `body`. The tasks that `body` submits form a scope. Under
 // tensormap_and_ringbuffer these tasks are stored in the task ring of the scope's depth,
 // and keep their slots until the scope ends. Scopes may be nested.
 func (b *Builder) Scope(name string, body func()) {

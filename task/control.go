@@ -77,8 +77,8 @@ func (d *device) buildTime() Time {
 }
 
 // occupy makes a control core, or the builder, busy with work of the given kind for task
-// id. The work begins now and takes the time `took`. At its end, occupy posts an event of
-// kind `ends` with the parameter n.
+// id. The work begins now and takes the time `took`. An event of kind `ends` with the
+// parameter n is posted for the end of the work.
 func (d *device) occupy(core int, kind WorkKind, id ID, took Time, ends sim.Kind, n int32) {
 	at := core
 	if core == BuilderCore {

@@ -13,8 +13,8 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// TestDeadlockBetweenRanks has each rank's first task wait for the other's second task. On
-// two cores both ranks must end. On one core they must deadlock; the error names the waits.
+// TestDeadlockBetweenRanks checks ranks whose first task waits for the other's second task.
+// Two cores must suffice. On one core the ranks must deadlock; the error names the waits.
 func TestDeadlockBetweenRanks(t *testing.T) {
 	await := func(t *tl.PE) { t.WaitSignal(3, tl.GE, 1) }
 	release := func(t *tl.PE) { t.Notify(next(t), 3, tl.Add, 1) }
@@ -58,7 +58,8 @@ func TestDeadlockBetweenRanks(t *testing.T) {
 }
 
 // TestRaces checks that a conflict without an edge is reported as a race under the runtime
-// that does not infer edges.
+// that does not infer edges. There must be no race under the other runtimes, or with an
+// edge.
 func TestRaces(t *testing.T) {
 	for _, explicit := range []bool{false, true} {
 		j := &job{ranks: 1, arrays: []array{{shape: []int{4, 4}}}, submit: func(b *Builder, x []*Tensor) {

@@ -120,8 +120,8 @@ func (p *Program) allConflicts() []set {
 }
 
 // TestDependenciesAreTheConflicts checks that Dependencies reports a dependency between two
-// tasks exactly if they conflict. Dependencies that follow from other dependencies may be
-// missing.
+// tasks exactly if they conflict or an explicit edge connects them. For conflicts,
+// dependencies that follow from other dependencies may be missing.
 func TestDependenciesAreTheConflicts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tasks, r := drawTasks(t, 10)

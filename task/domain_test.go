@@ -26,8 +26,9 @@ func gatherRows(t *tl.PE, x, a, b, pad tl.Ptr, rows int) {
 	t.Store(x, t.Load(a, tl.Shape{3}, tl.I32).Add(t.Load(b, tl.Shape{3}, tl.I32)))
 }
 
-// TestDomains checks that two domains with one common rank have separate memory. The memory
-// is zero at the start of each run and freed at its end.
+// TestDomains checks the values that ranks exchange through two domains with one common
+// rank. The memory of the domains must be separate. The test also checks the member numbers
+// that each rank sees.
 func TestDomains(t *testing.T) {
 	var seen [3][]int
 	j := &job{ranks: 3, arrays: []array{{shape: tl.Shape{3}, init: func(rank, i int) int32 { return int32(10*rank + i) }}}, submit: func(b *Builder, x []*Tensor) {

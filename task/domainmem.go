@@ -86,7 +86,9 @@ func (m *domainMemory) close() (err error) {
 	return err
 }
 
-// allocateDomains allocates the memory of all domains on the simulated machine.
+// allocateDomains allocates the memory of all domains on the simulated machine. With an
+// orchestration for each rank, it returns an error if the members of a domain have not
+// created the same domain.
 func (l *launch) allocateDomains(r *torch.Rank) error {
 	var programs []*Program
 	for _, d := range l.devices {

@@ -18,7 +18,7 @@ func (o *outcome) dispatches() (order []string) {
 }
 
 // TestGroupsAreNotOvertaken checks that a ready task group waits until enough compute cores
-// are free, and holds no cores until then. No task that becomes ready later may start
+// are free and is then dispatched at once. No task that becomes ready later may start
 // before the group.
 func TestGroupsAreNotOvertaken(t *testing.T) {
 	j := &job{ranks: 1, submit: func(b *Builder, _ []*Tensor) {

@@ -169,7 +169,7 @@ func (x *Tensor) index(n int64) []int64 {
 }
 
 // holds reports whether all bytes of block b are in the region. The tensor of the region
-// begins at address base. holds checks the block run by run, where a run is a sequence of
+// begins at address `base`. holds checks the block run by run, where a run is a sequence of
 // adjacent elements.
 func (r *Region) holds(b *tl.Block, base int64) bool {
 	elem, size := int64(b.DType.Size()), int64(r.Tensor.DType.Size())
@@ -219,7 +219,7 @@ func (r *Region) contiguous() (from, to int64, ok bool) {
 }
 
 // contains reports whether all bytes of the tensor from `from` to `to`-1 are in the region.
-// size is the size of an element in bytes.
+// `size` is the size of an element in bytes.
 func (r *Region) contains(from, to, size int64) bool {
 	strides := r.Tensor.strides()
 	for n := from / size; n*size < to; {

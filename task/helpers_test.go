@@ -52,15 +52,14 @@ func loadConfig(t testing.TB, sets ...string) *Config {
 	return c
 }
 
-// count is a kernel of n operations that access no memory. Each operation takes one
-// dispatch cycle.
+// count runs n operations that access no memory. Each operation takes one dispatch cycle.
 func count(t *tl.PE, n int) {
 	for range n {
 		t.Zeros(tl.Shape{1}, tl.F32)
 	}
 }
 
-// kernelTime returns how long a launch of the kernel named count takes on one PE, with n
+// kernelTime returns how long a launch of the kernel `count` takes on one PE, with n
 // operations.
 func kernelTime(t testing.TB, r *torch.Rank, n int) Time {
 	t.Helper()

@@ -17,7 +17,8 @@ type hostBuilder struct {
 }
 
 // build starts to build the graph of the tasks that are recorded but not yet built. When
-// the graph is complete, its tasks are launched.
+// the graph is complete, its tasks are launched. If there are no such tasks, build calls
+// launch at once.
 func (s *hostBuilder) build() {
 	n, d := 0, s.devices[0]
 	for _, e := range s.devices {

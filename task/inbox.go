@@ -190,7 +190,7 @@ func (d *device) startPosting(core int) bool {
 	return true
 }
 
-// send sends message m over the fabric to its rank.
+// send sends message m over the fabric to the rank m.to.
 func (d *device) send(m message) {
 	d.messages, d.inFlight = append(d.messages, m), append(d.inFlight, d.beginActivity("message of", d.builder.task(m.task).ID))
 	d.machine.Message(d.messagePE, d.devices[m.to].messagePE, d.event(evArrived, m.to, 0, int32(len(d.messages)-1)))

@@ -227,7 +227,8 @@ func (j *job) runRealOn(backend string, o Options) (contents, []error) {
 // maxSignals is the number of signals of a kernel if Options.Signals is 0.
 const maxSignals = 64
 
-// runRank runs the job as one real rank, and stores the values of the rank's arrays in got.
+// runRank runs the job as one real rank, and stores the values of the rank's arrays in
+// `got`.
 func (j *job) runRank(c *comm.Comm, o Options, got contents) error {
 	signals, err := c.AllocWindow(0, procpe.Banks*cmp.Or(o.Signals, maxSignals))
 	if err != nil {

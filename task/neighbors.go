@@ -17,8 +17,8 @@ import (
 // device has more compute cores.
 const maxNeighbors = 1 << 16
 
-// makeNeighbors builds the neighbour table of the task. It returns an error if the table
-// has a mistake that does not depend on the machine.
+// makeNeighbors builds the neighbour table of the task. It returns an error if the table or
+// the option Buffers has a mistake that does not depend on the machine.
 func (t *Task) makeNeighbors() error {
 	if t.Buffers != "" && !slices.Contains(topology.BufferKinds, t.Buffers) {
 		return fmt.Errorf("no memory %q for slots of queues: use one of %v", t.Buffers, topology.BufferKinds)
@@ -61,8 +61,8 @@ type memberName int
 
 func (m memberName) String() string { return fmt.Sprintf("member %d", int(m)) }
 
-// table returns the neighbour table of the task with PEs in place of members. pe returns
-// the PE of a member.
+// table returns the neighbour table of the task with PEs in place of members. The function
+// `pe` returns the PE of a member.
 func (t *Task) table(pe func(member int) machine.PEID) []machine.Connection {
 	table := make([]machine.Connection, len(t.Neighbors))
 	for i, n := range t.Neighbors {
@@ -71,7 +71,7 @@ func (t *Task) table(pe func(member int) machine.PEID) []machine.Connection {
 	return table
 }
 
-// ports appends the ports of a member to list, and returns the list.
+// ports appends the ports of a member to `list`, and returns the list.
 func (t *Task) ports(list []tl.Port, member int) []tl.Port {
 	for _, n := range t.Neighbors {
 		if n.A == member {
@@ -200,8 +200,8 @@ func (s *schedule) valueToRead() (*pause, bool) {
 }
 
 // describeWait returns a text for error messages about the value that the orchestration
-// waits for. The text begins with the separator. If the orchestration waits for no value,
-// the text is "".
+// waits for. The text begins with `separator`. If the orchestration waits for no value, the
+// text is "".
 func (s *schedule) describeWait(separator string) string {
 	if !s.hasPause(s.passed) {
 		return ""

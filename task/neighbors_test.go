@@ -20,8 +20,8 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// member returns the number of the calling member and the number of members. launched is 1
-// if the kernel runs in a launch instead of a task.
+// member returns the number of the calling member and the number of members. `launched` is
+// 1 if the kernel runs in a launch instead of a task.
 func member(t *tl.PE, launched int) (me, all int) {
 	if launched == 1 {
 		return t.Rank(), t.NumRanks()
@@ -671,8 +671,8 @@ func TestNoMemoryForSlots(t *testing.T) {
 }
 
 // TestGroupsAfterValues checks task groups that are submitted after a call of Value and
-// after tasks of other ranks. Their members must be able to exchange messages. The ports of
-// such a group are checked when it is submitted.
+// after tasks of other ranks. Their members must be able to exchange messages. It also
+// checks the error for such a group that needs too many ports.
 func TestGroupsAfterValues(t *testing.T) {
 	for _, runtime := range Runtimes {
 		r := newSystem(t, "ring6", torch.Options{})

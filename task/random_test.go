@@ -61,7 +61,7 @@ func drawTasks(t *rapid.T, seldom int) (int, *rand.Rand) {
 	return tasks, r
 }
 
-// drawInt draws a number from least to most, both included.
+// drawInt draws a number from `least` to `most`, both included.
 func drawInt(r *rand.Rand, least, most int) int { return least + r.IntN(most-least+1) }
 
 // drawSample draws a random program with the given number of tasks.
@@ -225,8 +225,8 @@ func (s *sample) conflictEdges() [][]ID {
 	return all
 }
 
-// job returns the program as a job. If explicit is true, tasks have edges for all
-// conflicts, otherwise none.
+// job returns the program as a job. If `explicit` is set, tasks have edges for all
+// conflicts and the extra edges of the sample; if not, they have no edges.
 func (s *sample) job(explicit bool) *job {
 	edges := make([][]ID, len(s.tasks))
 	if explicit {

@@ -160,8 +160,9 @@ func (w *workers) start(id ID) {
 	}
 }
 
-// reap removes the tasks that have ended, and reports whether any task has ended. If none
-// has, it resumes the tasks that can continue.
+// reap removes the members of tasks that have ended. If none has ended, it resumes the
+// members that can continue. It reports whether any member has ended, including those it
+// resumed.
 func (w *workers) reap() (moved bool, err error) {
 	w.running = slices.DeleteFunc(w.running, func(k *worker) bool {
 		if k.Running() || err != nil {

@@ -5,7 +5,7 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// allGather copies x of every rank r to row r of this rank's out. n is the number of
+// allGather copies x of every rank r to row r of this rank's `out`. n is the number of
 // elements of x.
 func allGather(t *tl.PE, x, out tl.Ptr, n int) {
 	t.Barrier(ready)
@@ -15,7 +15,7 @@ func allGather(t *tl.PE, x, out tl.Ptr, n int) {
 	t.Barrier(done)
 }
 
-// allGatherTasks submits a task for each row of out, between two barriers.
+// allGatherTasks submits a task for each row of `out`, between two barriers.
 func allGatherTasks(b *task.Builder, x, out *task.Tensor, n int) {
 	start := submitBarrier(b, ready, nil)
 	last := []task.ID{start}

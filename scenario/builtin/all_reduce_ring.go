@@ -98,7 +98,8 @@ func (h hop) notifyNext(t *tl.PE) {
 }
 
 // ringKernel returns a kernel that runs all rings at the same time: step 0 of each ring,
-// then step 1 of each ring, and so on. rings returns the rings for n elements.
+// then step 1 of each ring, and so on. The function `rings` returns the rings for n
+// elements.
 func ringKernel(rings func(n int) []ring) any {
 	return func(t *tl.PE, x, work, out tl.Ptr, n int) {
 		t.Barrier(0) // the next rank has read its outputs of the previous round

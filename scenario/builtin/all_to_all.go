@@ -5,8 +5,8 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// allToAll writes row d of this rank's x to row s of out at rank d, for every rank d. s is
-// this rank.
+// allToAll writes row d of this rank's x to row s of the buffer `out` of rank d, for every
+// rank d. s is this rank.
 func allToAll(t *tl.PE, x, out tl.Ptr, n int) {
 	t.Barrier(ready) // all ranks have read their outputs of the previous round
 	for peer := range t.NumRanks() {

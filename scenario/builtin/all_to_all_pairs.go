@@ -24,13 +24,15 @@ func allToAllPairs(t *tl.PE, x, inbox, out tl.Ptr, n int, sent scenario.Matrix) 
 	}
 }
 
-// sendRow puts n elements of x into the inbox of a peer and sets the peer's signal.
+// sendRow puts n elements of x into the inbox of a peer, and sets the peer's signal with
+// the number `signal` to 1.
 func sendRow(t *tl.PE, peer int, x, inbox tl.Ptr, n, signal int) {
 	sendTile(t, peer, x, inbox, n)
 	t.Notify(peer, signal, tl.Set, 1)
 }
 
-// takeRow waits for the signal of the sender and copies n elements from the inbox to out.
+// takeRow waits until the sender has set the signal with the number `signal` to 1. Then it
+// copies n elements from the inbox to `out`.
 func takeRow(t *tl.PE, inbox, out tl.Ptr, n, signal int) {
 	t.WaitSignal(signal, tl.EQ, 1)
 	copyTile(t, t.Rank(), inbox, out, n)

@@ -33,7 +33,7 @@ func broadcastEnd(t *tl.PE, root int) {
 }
 
 // broadcastTasks submits the work of broadcast as tasks, with one copy task for each tile
-// of out.
+// of `out`.
 func broadcastTasks(b *task.Builder, x, out *task.Tensor, n, root int) {
 	rootArg := task.Args{task.Scalar("root", root)}
 	begin := b.Submit("begin", broadcastBegin, rootArg)

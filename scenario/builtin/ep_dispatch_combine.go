@@ -51,8 +51,8 @@ func epCombine(t *tl.PE, visits []visit, w, recv, y tl.Ptr, dim int) {
 	})
 }
 
-// epReceived computes the golden values of recv: the rows that the experts of a rank
-// receive, followed by zeros.
+// epReceived computes the golden values of the buffer recv: the rows that the experts of a
+// rank receive, followed by zeros. It returns an error if the buffer has too few rows.
 func epReceived(e scenario.Env, out []float64) error {
 	dim := e.Int("dim")
 	routes, err := epRoutes(e)

@@ -27,8 +27,9 @@ func epRoutes(e scenario.Env) ([][][]visit, error) {
 const maxExperts = 1 << 12
 
 // route draws topk different experts for each token of each rank. It returns the visits,
-// indexed by rank, token and choice (0 to topk-1). In recv of a rank, rows are sorted by
-// expert, then by the rank and the token that they come from.
+// indexed by rank, token and choice (0 to topk-1). The row of a visit is a row of the
+// buffer recv at the rank of the expert. The rows of recv are sorted by expert, then by the
+// rank and the token that they come from.
 func route(ranks, tokens, topk, experts, seed int) [][][]visit {
 	draw := uint64(seed)
 	chosen := make([][][]int, ranks)   // the experts of each token, by rank

@@ -29,7 +29,7 @@ outputs:
   - {buffer: out, golden: rows*(i%count + 100*rank + round) + count*10}
 `
 
-// columns stores the sum of all rows of x in each row of out.
+// columns stores the sum of all rows of x in each row of `out`.
 func columns(t *tl.PE, x, out tl.Ptr, n int) {
 	s := tl.Shape{n}
 	sum := t.Load(x, s, tl.F32)

@@ -6,7 +6,8 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// reduceScatter stores the sum of row r of x over all ranks in `out`, at each rank r.
+// reduceScatter stores in this rank's `out` the sum, over all ranks, of row r of their x,
+// where r is this rank.
 func reduceScatter(t *tl.PE, x, out tl.Ptr, n int) {
 	ranks := lists.Count(0, t.NumRanks())
 	t.Barrier(ready)

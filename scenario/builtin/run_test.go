@@ -129,7 +129,7 @@ func TestSameBytes(t *testing.T) {
 }
 
 // readFiles returns the contents of the files of all rounds and ranks in folder dir whose
-// names match pattern. The key is the path of the file in the folder.
+// names match `pattern`. The key is the path of the file in the folder.
 func readFiles(t *testing.T, dir, pattern string) map[string][]byte {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "round*", "rank*", pattern))

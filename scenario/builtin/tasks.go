@@ -5,8 +5,8 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// submitBarrier submits a barrier of the given ranks (nil: all). Order barriers by edges: a
-// waiting task keeps its core, so unordered barriers can deadlock ranks with one core.
+// submitBarrier submits a barrier of the given ranks (nil: all). The caller must order
+// barriers by edges: waiting tasks keep their cores, so ranks with one core could deadlock.
 func submitBarrier(b *task.Builder, signal int, ranks []int, after ...task.ID) task.ID {
 	barrier := func(t *tl.PE, signal int, ranks []int) { t.Barrier(signal, ranks...) }
 	return b.Submit("barrier", barrier, task.Args{task.Scalar("signal", signal), task.Scalar("ranks", ranks)}, task.After(after...))
@@ -36,7 +36,7 @@ func vectorRegion(x *task.Tensor, from, elems int) task.Region {
 // windows of the given ranks.
 type tileKernel func(t *tl.PE, ranks []int, x, out tl.Ptr, n int)
 
-// sumTiles submits a task for each tile of out and returns these tasks. Each task depends
+// sumTiles submits a task for each tile of `out` and returns these tasks. Each task depends
 // on the task `after` and runs the given kernel, which adds elements in the windows of the
 // given ranks. `part` returns the region that holds the elements of a tile at each rank.
 func sumTiles(b *task.Builder, kernel tileKernel, ranks []int, n int, part func(from, elems int) task.Region, out *task.Tensor, after task.ID) []task.ID {
@@ -63,8 +63,8 @@ func reduceTile(t *tl.PE, ranks []int, x, out tl.Ptr, n int) {
 	t.Wait(t.Composite(tl.ReducePeers(tl.OpAdd, out, x, tl.Shape{n}, x.DType, ranks...)))
 }
 
-// copyTile copies n elements at x in the window of a rank to out. The rank may be this
-// rank.
+// copyTile copies n elements to this rank's `out`. They come from x in the window of the
+// given rank, which may be this rank.
 func copyTile(t *tl.PE, rank int, x, out tl.Ptr, n int) {
 	x, out = x.Strided(1), out.Strided(1)
 	forBlocks(n, func(at, elems int) {
@@ -72,8 +72,8 @@ func copyTile(t *tl.PE, rank int, x, out tl.Ptr, n int) {
 	})
 }
 
-// sendTile copies n elements of this rank's x to out in the window of a rank. The rank may
-// be this rank.
+// sendTile copies n elements of this rank's x to `out` in the window of the given rank,
+// which may be this rank.
 func sendTile(t *tl.PE, rank int, x, out tl.Ptr, n int) {
 	x, out = x.Strided(1), out.Strided(1)
 	forBlocks(n, func(at, elems int) {

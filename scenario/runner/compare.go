@@ -64,7 +64,8 @@ func (r *Report) compare(ctx context.Context, o *scenario.Output, rank, round in
 	return nil
 }
 
-// add adds the counts and mismatches of report o to r.
+// add adds the counts and mismatches of report o to r. It keeps only the first
+// MaxMismatches mismatches.
 func (r *Report) add(o Report) {
 	r.Compared += o.Compared
 	r.Wrong += o.Wrong
@@ -162,8 +163,8 @@ type region struct {
 	addr, bytes int64
 }
 
-// Access returns an error unless block b is inside one of the regions. The error names the
-// nearest region.
+// Access returns an error unless block b is empty or inside one of the regions of c. The
+// error names the nearest region, or says that this rank does not have the buffer.
 func (c *rankGuard) Access(b *tl.Block, _ tl.Use) error {
 	if b.Valid.Elems() == 0 {
 		return nil

@@ -68,8 +68,8 @@ func (f folder) roundDir(round int) string {
 	return filepath.Join(f.dir, fmt.Sprintf("round%d", round))
 }
 
-// path returns the path of the file with the values of a buffer at a rank in a round. kind
-// is "in", "out" or "golden".
+// path returns the path of the file with the values of a buffer at a rank in a round.
+// `kind` is "in", "out" or "golden".
 func (f folder) path(b *scenario.Buffer, rank, round int, kind string) string {
 	return filepath.Join(f.roundDir(round), fmt.Sprintf("rank%d", rank), b.Name+"."+kind+".npy")
 }
@@ -145,7 +145,8 @@ func (i *interruptible) Write(from []byte) (n int, err error) {
 }
 
 // forEach calls `do` for every buffer or output in the list, in every round and at every
-// rank that has the buffer or output. It stops at the first error and returns it.
+// rank that has the buffer or output. It stops at the first error and returns it. If ctx
+// ends, the error is the cause of ctx.
 func forEach[T interface{ On(rank int) bool }](ctx context.Context, plan *scenario.Plan, list []T, do func(x T, rank, round int) error) error {
 	for round := range plan.Rounds {
 		for rank := range plan.Ranks {

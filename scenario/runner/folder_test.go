@@ -17,7 +17,8 @@ import (
 )
 
 // TestSteps runs Prepare, Execute and Verify on one folder. It checks that the values are
-// right and that the folder has the expected files.
+// right and that the folder has the expected files. It also checks that Verify fails before
+// Execute.
 func TestSteps(t *testing.T) {
 	for _, backend := range runner.Backends {
 		dir := filepath.Join(t.TempDir(), "kept")

@@ -39,8 +39,9 @@ func runRight(t testing.TB, o runner.Options) *runner.Result {
 }
 
 // registerProbe registers a scenario for tests and its kernel, whose first arguments are
-// the buffers x and out. `golden` is the expression for the golden values of out. `more` is
-// added to the keys of the file, and `args` to the arguments of the kernel.
+// the buffers `x` and `out`. `golden` is the expression for the golden values of the buffer
+// `out`. `more` is added to the keys of the file, and `args` to the arguments of the
+// kernel.
 func registerProbe(name, more, args, golden string, kernel any) {
 	scenario.RegisterKernel(name, kernel)
 	scenario.Register(name, []byte(`summary: "a probe"

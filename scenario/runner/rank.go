@@ -199,8 +199,8 @@ func (r *rank) memory(b *scenario.Buffer) []byte {
 	return r.windows[b.Window].Local()[b.Offset-r.plan.Windows[b.Window].Data():][:b.Bytes()]
 }
 
-// launch runs the kernel of a round and adds its time to r.took. The time begins when all
-// ranks have launched the kernel.
+// launch runs the kernel of a round, or its tasks if there is a runtime, and adds the time
+// to r.took. The time begins when all ranks have launched the kernel.
 func (r *rank) launch(round int) error {
 	if r.Runtime != "" {
 		return r.launchTasks(round)

@@ -165,8 +165,8 @@ func (o *Options) check() error {
 	return nil
 }
 
-// run runs all rounds on the backend of the options. The result has times, and mismatches
-// of ranks that compare their outputs themselves.
+// run runs all rounds on the backend of the options. The result has the times and, if the
+// ranks compare their outputs themselves, the mismatches.
 func (j *job) run(ctx context.Context) (*Result, error) {
 	pl := j.plan
 	r := newResult(pl)

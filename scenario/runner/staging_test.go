@@ -51,10 +51,11 @@ func init() {
 }
 
 // stagingTime returns how long, in nanoseconds, the preset default takes to copy blocks of
-// the given sizes in bytes, one after another. A block is read from HBM and then written.
-// Dispatch takes 1 ns, the scheduler 1 ns, and a descriptor 4 ns for the read and 4 ns for
-// the write. Each of the two transfers takes 1.01687 ns for wires and router, 8 ns for a
-// burst, 2.5 ns for its first flit of 256 bytes, and 1 ns for each other flit.
+// the given sizes in bytes, one after another. A block is read from HBM and then written. A
+// block takes 1 ns for dispatch, 1 ns for the scheduler, and 4 ns for each of two
+// descriptors, one for the read and one for the write. Each of the two transfers takes
+// 1.01687 ns for wires and router, 8 ns for a burst, 2.5 ns for the first flit of 256
+// bytes, and 1 ns for each other flit.
 func stagingTime(blocks ...int) (ns float64) {
 	for _, bytes := range blocks {
 		const fs = 1e6

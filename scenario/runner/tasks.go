@@ -79,7 +79,7 @@ func (o *Options) taskOptions(pl *scenario.Plan) task.Options {
 
 // checkTasks returns an error if the runtime cannot run the tasks of a rank, for example
 // because they need too many compute cores. It checks the tasks of the first and the last
-// round before anything runs. cores is the number of compute cores of a rank if the
+// round before anything runs. `cores` is the number of compute cores of a rank if the
 // configuration gives none; 0 means task.DefaultCores.
 func (j *job) checkTasks(ctx context.Context, cores int) error {
 	o := j.taskOptions(j.plan)

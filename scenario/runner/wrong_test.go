@@ -16,7 +16,7 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// copyX copies x to out.
+// copyX copies x to `out`.
 func copyX(t *tl.PE, x, out tl.Ptr) {
 	t.Store(out, t.Load(x, tl.Shape{4}, tl.F32))
 }

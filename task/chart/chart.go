@@ -24,7 +24,7 @@ type Gantt struct {
 	SkipBuilding bool
 }
 
-// Text writes the chart as text that is at most `columns` wide; columns must be at least
+// Text writes the chart as text that is at most `columns` wide; `columns` must be at least
 // 20. A character stands for a bin of time and shows the activity that takes most of the
 // bin. The last lines explain the characters. A panel shows its first 40 busy rows, and the
 // number of rows that are left out.
