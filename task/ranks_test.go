@@ -41,7 +41,8 @@ func publish(t *tl.PE, own, out tl.Ptr) {
 // tell notifies the next rank that the rows `out` of this rank are complete.
 func tell(t *tl.PE, out tl.Ptr, signal int) { t.Notify(next(t), signal, tl.Set, 1) }
 
-// fetch gets the rows `out` of the previous rank, and computes own = own - 2 out.
+// fetch waits for the given signal. Then it gets the rows `out` of the previous rank and
+// computes own = own - 2·out.
 func fetch(t *tl.PE, own, out tl.Ptr, signal int) {
 	t.WaitSignal(signal, tl.EQ, 1)
 	forRows(t, own, func(first int, s tl.Shape) {
@@ -49,9 +50,10 @@ func fetch(t *tl.PE, own, out tl.Ptr, signal int) {
 	})
 }
 
-// ringJob returns a job in which the ranks of a ring push, pull, publish and fetch in each
-// of `count` rounds. Each of these tasks handles `height` rows and has the given number of
-// members. If `explicit` is set, each task has an edge from the previous one.
+// ringJob returns a job in which the ranks of a ring push, pull, publish, tell and fetch in
+// each of `count` rounds. Each of these tasks handles `height` rows. A tell has one member,
+// and each other task has the given number of members. If `explicit` is set, each task has
+// an edge from the previous one.
 func ringJob(ranks, count, height, members int, explicit bool) *job {
 	shape := func(n int) tl.Shape { return tl.Shape{n * height, 3} }
 	submit := func(b *Builder, x []*Tensor) {
@@ -107,6 +109,8 @@ func (j *job) ringResult(count int) contents {
 
 // TestRanksInARing checks that ranks that put, get and wait for each other's signals
 // compute the same values under all runtimes, on the simulated machine and on real ranks.
+// The simulated runs must have no races, and their spans must say which tasks communicate
+// with other ranks.
 func TestRanksInARing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ranks := rapid.IntRange(2, 4).Draw(t, "ranks")

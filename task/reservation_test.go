@@ -110,8 +110,8 @@ func TestNoDeadlockForLackOfCores(t *testing.T) {
 	})
 }
 
-// TestMaxTree checks that maxBefore returns the largest number of members among the tasks
-// that clear has not removed.
+// TestMaxTree checks that maxBefore(i) returns the largest number of members among the
+// tasks before task i, without the tasks that clear has removed.
 func TestMaxTree(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := &Program{}

@@ -202,11 +202,11 @@ func (r *Result) criticalPath() (c Critical) {
 	return c
 }
 
-// addInterval adds to c the interval from `since` to `until`, in which the tasks of a rank
-// were built. At `until` a task was submitted. At `since` the run started, or a task on
-// fromRank completed. In the second case, the orchestration waited for a value of this
-// task. Time without building counts as communication if fromRank is another rank, and
-// otherwise as a stall.
+// addInterval adds to c the interval from `since` to `until`, in which the tasks of the
+// given rank were built. At `until` a task was submitted, or the run ended. At `since` the
+// run started, or a task on fromRank completed. In the second case, the orchestration
+// waited for a value of this task. Time without building counts as communication if
+// fromRank is another rank, and otherwise as a stall.
 func (c *Critical) addInterval(r *Result, builds [][]*Work, rank int, since, until Time, fromRank int) {
 	built := r.buildTime(builds, rank, since, until)
 	c.Build += built

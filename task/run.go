@@ -27,9 +27,10 @@ type Options struct {
 	Signals int     // number of signals that kernels may use; 0 for all of the machine, negative for none
 }
 
-// Run builds the programs of all ranks and runs them on the simulated machine. The programs
-// start after all operations that r enqueued before. Run returns when the programs have
-// ended.
+// Run builds the programs of all ranks by calling `orchestrate`, and runs them on the
+// simulated machine. The programs start after all operations that r enqueued before. Run
+// returns when the programs have ended. It returns a *Refused if the options or the
+// programs are wrong.
 func Run(r *torch.Rank, o Options, orchestrate func(b *Builder)) (_ *Result, err error) {
 	s, err := newSimulation(r, &o)
 	if err != nil {
@@ -145,7 +146,9 @@ func (l *launch) place(r *torch.Rank) error {
 	return nil
 }
 
-// addTensors determines where the tensors of device d's program are in the memory of a SIP.
+// addTensors determines where the tensors of device d's program are in the memory of the
+// given SIP. It returns an error if a tensor has no torch.Tensor as its Source, or if the
+// part of this torch.Tensor on the SIP has another shape or dtype.
 func (l *launch) addTensors(d *device, sip int) error {
 	for _, x := range d.Tensors {
 		if x.bytes() == 0 {

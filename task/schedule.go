@@ -71,7 +71,8 @@ func (s *schedule) addTasks() {
 	}
 }
 
-// submitted reports whether all tasks recorded up to the next pause have been submitted.
+// submitted reports whether all tasks have been submitted that the orchestration has
+// recorded before its next pause, a call of Value.
 func (s *schedule) submitted() bool {
 	return int(s.next) == s.recordedUntil(s.passed).tasks
 }

@@ -131,7 +131,8 @@ var loaderOnly = []string{
 }
 
 // TestSchemaAgreesWithLoader checks that the schema and the loader accept and refuse the
-// same files. It changes a valid file in every place, and gives each changed file to both.
+// same files, apart from the rules in loaderOnly. It changes valid files in every place,
+// one change at a time, and gives each changed file to both.
 func TestSchemaAgreesWithLoader(t *testing.T) {
 	drift := configtest.Drift{
 		Schema: configtest.Resolve(t, Schema()), LoaderOnly: loaderOnly,
@@ -172,8 +173,8 @@ var replacements = []any{
 }
 
 // mutate changes a tree of YAML values in every place: it deletes keys, adds keys and
-// replaces values. After each change it calls try with a description, and then undoes the
-// change.
+// replaces values. After each change it calls `try` with a description of the change, and
+// then undoes the change.
 func mutate(path string, tree map[string]any, try func(what string)) {
 	tree["unknown"] = 1
 	try(path + " with an unknown key")

@@ -14,7 +14,8 @@ import (
 )
 
 // runBoth runs a job on the simulated machine and on real ranks. It returns the error of
-// the simulated run and the error of the real rank 0, by name of the machine.
+// the simulated run under the key "simulated", and the error of the real rank 0 under the
+// key "real".
 func (j *job) runBoth(t tester, o Options) map[string]error {
 	t.Helper()
 	_, err := j.runSimulated(t, o, torch.Options{})
@@ -23,7 +24,8 @@ func (j *job) runBoth(t tester, o Options) map[string]error {
 }
 
 // TestHostRefusesWhatDoesNotFit checks that host_build_graph refuses a graph with more
-// tasks than its storage before anything runs.
+// tasks than its storage holds, before anything runs. The other runtimes reuse storage and
+// must run the same graph.
 func TestHostRefusesWhatDoesNotFit(t *testing.T) {
 	ran := 0
 	touch := func(t *tl.PE, x tl.Ptr) { ran++ }
@@ -202,8 +204,9 @@ func TestScopesNeedMinSlots(t *testing.T) {
 }
 
 // TestBackPressure checks when building waits for storage. With space for k tasks, building
-// task i must not begin until the end of task i-k is known. Under tensormap_and_ringbuffer
-// it must begin at that instant, or when task i-1 has been built if that is later.
+// task i must not begin until task i-1 has been built and the end of task i-k is known.
+// Under tensormap_and_ringbuffer, building task i must begin at that instant. With space
+// for one task, the tasks must run one after another.
 func TestBackPressure(t *testing.T) {
 	const tasks = 12
 	j := scopesJob(strings.Repeat("x", tasks))

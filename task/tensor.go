@@ -104,7 +104,8 @@ func (x *Tensor) Box(start, extent []int) Region {
 	return r
 }
 
-// Rows returns n rows of the tensor: a box that is complete along all axes but the first.
+// Rows returns the n rows of the tensor that begin with row number `first`: a box that is
+// complete along all axes but the first.
 func (x *Tensor) Rows(first, n int) Region { return x.Box([]int{first}, []int{n}) }
 
 // Overlaps reports whether two regions have an element in common.
@@ -179,7 +180,7 @@ type Refused struct{ Err error }
 
 func (e *Refused) Error() string { return e.Err.Error() }
 
-// Unwrap returns the mistake.
+// Unwrap returns e.Err, the error that describes the mistake.
 func (e *Refused) Unwrap() error { return e.Err }
 
 // Check returns an error if real ranks with the options o would refuse to run the program.
@@ -211,7 +212,8 @@ func newLimits(r Runtime, c *Config, cores int) *limits {
 }
 
 // extend checks the tasks that were added to program p since the last call. It returns an
-// error if the program no longer fits into the storage or the compute cores.
+// error if the program no longer fits into the storage or the compute cores, or if a task
+// needs more ports than a PE has.
 func (f *limits) extend(p *Program) error {
 	from := f.checked
 	f.checked = len(p.Tasks)
@@ -266,8 +268,8 @@ func (p *Program) scopeError(oldest, next ID, c *TensorMap) error {
 	return e
 }
 
-// ringIndex returns the index of the task ring that stores task id, if there is the given
-// number of rings.
+// ringIndex returns the index of the task ring that stores task id. `rings` is the number
+// of task rings.
 func (p *Program) ringIndex(id ID, rings int) int { return min(int(p.Tasks[id].Depth), rings-1) }
 
 // scopeOpen reports whether the scope of task id is still open when task `next` is

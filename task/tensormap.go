@@ -8,10 +8,10 @@ import (
 )
 
 // Dependencies returns, for each task, the earlier tasks of its rank that it waits for, in
-// order and without duplicates. These are the tasks of its explicit edges and, if inferred
-// is true, the tasks with which it conflicts. A conflict with a task whose whole region was
-// overwritten in between is left out, because it follows from the conflict with the
-// overwriting task.
+// order and without duplicates. These are the tasks of its explicit edges and, if
+// `inferred` is set, the tasks with which it conflicts. A conflict with a task whose whole
+// region was overwritten in between is left out, because it follows from the conflict with
+// the overwriting task.
 func (p *Program) Dependencies(inferred bool) [][]ID {
 	d := newDependencies(inferred)
 	d.extend(p)
@@ -221,7 +221,7 @@ func (c *boxIndex) visit(list []int32, b *box, f func(*entry)) []int32 {
 }
 
 // countCells returns the number of cells of the grid that box b overlaps. It stops counting
-// at the number of entries of the grid.
+// when the number reaches the number of entries of the grid.
 func (g *grid) countCells(b *box) int {
 	n := 1
 	for axis, p := range g.pitch {

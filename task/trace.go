@@ -21,8 +21,8 @@ func (s *simulation) beginActivity(what string, id ID) activity {
 	return activity{what, id, s.engine.Now(), s.engine.By}
 }
 
-// recordActivity records in the trace activity c, which ends now. The track belongs to the
-// host if `host` is set, and otherwise to the rank's control cores.
+// recordActivity records activity c, which ends now, on the given track of the trace. The
+// track belongs to the host if `host` is set, and otherwise to the rank's control cores.
 func (d *device) recordActivity(host bool, track string, c activity) {
 	process := machine.Host
 	if !host {
@@ -31,8 +31,9 @@ func (d *device) recordActivity(host bool, track string, c activity) {
 	d.machine.TraceActivity(process, track, fmt.Sprintf("%s task %d", c.what, c.task), c.since, c.releasedBy)
 }
 
-// recordCoreActivity records in the trace the activity of a control core, or of the
-// builder, that ends now.
+// recordCoreActivity records in the trace the activity of the given control core that ends
+// now. The number after that of the last control core means the task builder. Without a
+// trace, recordCoreActivity does nothing.
 func (d *device) recordCoreActivity(core int) {
 	if d.activities[core].releasedBy == 0 {
 		return

@@ -27,10 +27,11 @@ func (u Unordered) String() string {
 		u.earlierProgram.Rank, a.title(), a.Line, there, b.title(), b.Line, u.Region)
 }
 
-// Unordered returns the conflicts of the program that its explicit edges do not order. The
-// result does not depend on what happened in a run. A path of edges may pass through other
-// ranks. A task that was submitted after a call of Value comes after the task of that
-// value. Conflicts that follow from other conflicts are left out, as in Dependencies.
+// Unordered returns the conflicts of the program that its explicit edges do not order. Two
+// tasks are ordered if a path of edges leads from one to the other; the path may pass
+// through other ranks. A task that was submitted after a call of Value is also ordered
+// after the task of that value. Conflicts that follow from other conflicts are left out, as
+// in Dependencies. The result does not depend on what happened in a run.
 func (p *Program) Unordered() (list []Unordered) {
 	w := newWalk(p)
 	for i, before := range p.Dependencies(true) {

@@ -53,7 +53,8 @@ func TestUnorderedAgainstReference(t *testing.T) {
 }
 
 // TestMissingEdge checks that the race check under aicpu_build_graph reports a missing edge
-// even if both tasks have run on the same PE, one after the other.
+// even if both tasks have run on the same PE, one after the other. Under the other
+// runtimes, the same program must have no races.
 func TestMissingEdge(t *testing.T) {
 	for _, r := range Runtimes {
 		self := newSystem(t, "default", torch.Options{Race: true})

@@ -89,9 +89,9 @@ func (b *Builder) Value(id ID, x *Tensor, index ...int) float64 {
 	return b.pause(pause{task: at, x: x, elem: element.offset(), line: caller()}, t)
 }
 
-// touches reports whether an argument of the task has the given access to an element. If an
-// argument declares a region of another rank, that region counts. Otherwise the argument's
-// region of the task's own rank counts.
+// touches reports whether an argument of the task has one of the given kinds of access to
+// an element. If an argument declares a region of another rank, that region counts.
+// Otherwise the argument's region of the task's own rank counts.
 func (t *Task) touches(element Region, access Access) bool {
 	for i := range t.Args {
 		if r, has := t.Args[i].regionAccess(); r.Tensor == element.Tensor && has&access != 0 && r.covers(&element.box) {

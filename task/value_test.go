@@ -446,7 +446,7 @@ func addOne(t *tl.PE, x tl.Ptr) { t.Store(x, t.Load(x, tl.Shape{1}, tl.I32).Add(
 
 // TestValuesOrder checks that tasks that are submitted after a call of Value come after the
 // task whose value was read, and after the tasks whose values were read earlier. No edges
-// are needed for this order.
+// are needed for this order. Without calls of Value, the same program must have a race.
 func TestValuesOrder(t *testing.T) {
 	for _, asks := range []bool{false, true} {
 		j := &job{ranks: 1, arrays: []array{{shape: tl.Shape{4}}, {shape: tl.Shape{4}}}, submit: func(b *Builder, x []*Tensor) {

@@ -14,7 +14,7 @@ func here() string {
 	return fmt.Sprintf("caller_test.go:%d", line)
 }
 
-// inlined calls Exp and may be inlined. tl.Callers must find this line, not its caller's.
+// inlined calls Exp. tl.Callers must find this line even if the compiler inlines inlined.
 func inlined(x tl.Tile) tl.Tile { return x.Exp() }
 
 const inlinedLine = "caller_test.go:18"

@@ -145,7 +145,7 @@ func (x Tile) Broadcast(s Shape) Tile {
 }
 
 // binary applies an operation that every dtype supports to two operands. In the usual case,
-// two tiles of equal shape and dtype, it skips the checks that the method math makes.
+// two tiles of equal shape and dtype, it skips the checks of the method `math`.
 func (t *PE) binary(op Op, x Tile, y any) Tile {
 	if y, ok := y.(Tile); ok && t != nil && y.pe == t && !x.v.InMem && !y.v.InMem && x.v.Shape == y.v.Shape && x.v.DType == y.v.DType {
 		t.c.Kind, t.c.Math, t.c.Axis, t.c.Fill, t.c.N = oplog.Math, op, 0, 0, 2
@@ -164,9 +164,9 @@ func (t *PE) math(op Op, args ...any) Tile {
 	return t.compute(s, op.Result(d))
 }
 
-// begin checks the operands of an engine's command and stores the command in t.c, from
-// where the method compute passes it to the machine. t is nil if the first operand is a
-// zero Tile.
+// begin checks the operands of an engine's command and stores the command in t.c. The
+// method `compute` then passes the command to the machine. t is nil if the first operand is
+// a zero Tile.
 func (t *PE) begin(kind oplog.Kind, op Op, args ...any) {
 	if t == nil {
 		panic(misuse(opName(kind, op), operandsText(args), errZeroTile))

@@ -47,7 +47,8 @@ func newEager(ranks int) *eager {
 }
 
 // tensor allocates a row-major tensor for each rank, as the parts of one window, and
-// returns the pointer of each rank.
+// returns the pointer of each rank. values[r] has the first elements of the tensor of rank
+// r; all other elements are 0.
 func (e *eager) tensor(d tl.DType, shape tl.Shape, values ...[]float64) []tl.Ptr {
 	p := tl.Ptr{DType: d, Rank: int8(len(shape)), Window: int16(len(e.windows) + 1)}
 	elems := 1

@@ -76,7 +76,8 @@ func (t *PE) Printf(format string, args ...any) {
 	t.m.Print("[" + t.place.Name + " " + timeText(t.m.Now()) + "] " + text)
 }
 
-// Assert stops the launch with the text as error unless cond holds.
+// Assert stops the launch unless cond holds. The text of the error is formatted from
+// `format` and args.
 func (t *PE) Assert(cond bool, format string, args ...any) {
 	if !cond {
 		panic(t.fail("Assert", "", fmt.Errorf(format, args...)))
@@ -161,9 +162,10 @@ var (
 	ptrType = reflect.TypeFor[Ptr]()
 )
 
-// Bind checks that the arguments match the parameters of a kernel. Arguments of type T are
-// tensors, for parameters of type Ptr. Numbers are converted to the parameter's type if
-// their value does not change. Bind returns the tensors in order.
+// Bind checks that the arguments match the parameters of a kernel, and returns a Binding
+// that can call the kernel with them. Arguments of type T are tensors, for parameters of
+// type Ptr. Numbers are converted to the parameter's type if their value does not change.
+// Bind also returns the tensors in order.
 func Bind[T any](name string, kernel any, args []any) (*Binding, []T, error) {
 	b := &Binding{fn: reflect.ValueOf(kernel)}
 	if kernel == nil || b.fn.Kind() == reflect.Func && b.fn.IsNil() {

@@ -38,7 +38,8 @@ func (w *watch) Signal(n int, changes bool) error {
 }
 
 // TestGuard checks that a guard is asked about every use of memory, ports, peers and
-// signals, and that an operation it refuses does not reach the machine.
+// signals, and that an operation it refuses does not reach the machine. Scratch is the
+// exception: the guard is asked after the allocation.
 func TestGuard(t *testing.T) {
 	at := func(addr int64) tl.Ptr {
 		return tl.Ptr{Addr: addr, DType: tl.F32, Rank: 1, Stride: [4]int64{1}, Window: 1}

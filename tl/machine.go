@@ -220,8 +220,8 @@ func NewPE(m Machine, kernel string) *PE {
 	return &PE{m: m, kernel: kernel, place: m.Place()}
 }
 
-// Through returns a PE for the same kernel on another machine. The function wrap gets the
-// machine of this PE, and returns the other machine. The other machine can observe or
+// Through returns a PE for the same kernel on another machine. The function `wrap` receives
+// the machine of this PE, and returns the other machine. The other machine can observe or
 // change each operation before it passes the operation to the machine of this PE.
 func (t *PE) Through(wrap func(Machine) Machine) *PE { return NewPE(wrap(t.m), t.kernel) }
 

@@ -127,8 +127,8 @@ func operandsText(args []any) string {
 	return strings.Join(texts, ", ")
 }
 
-// argsText formats operands that the method argument has converted. The text is for
-// errors: "[32 64] f16, 2".
+// argsText formats operands for errors: "[32 64] f16, 2". Unlike operandsText, it takes
+// operands that the method `argument` has converted.
 func argsText(args []Arg) string {
 	texts := make([]string, len(args))
 	for i := range args {

@@ -229,7 +229,7 @@ func TestOperations(t *testing.T) {
 	}
 }
 
-// repeated calls text with the numbers 0 to n-1 and returns the results.
+// repeated calls the function `text` with the numbers 0 to n-1 and returns the results.
 func repeated(n int, text func(i int) string) []string {
 	all := make([]string, n)
 	for i := range all {
@@ -336,7 +336,8 @@ func TestCmp(t *testing.T) {
 }
 
 // TestDim checks that Dim returns the extents of the part of a tensor that the PE holds,
-// and that they do not change when the pointer moves.
+// and that they do not change when the pointer moves. It also checks the extents after As
+// and Strided, and the error for an axis that does not exist.
 func TestDim(t *testing.T) {
 	p := tl.Ptr{DType: tl.F32, Rank: 2, Stride: [4]int64{6, 1}, Extent: [4]int32{4, 6}}
 	for _, c := range []struct {

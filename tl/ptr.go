@@ -30,7 +30,8 @@ type Ptr struct {
 }
 
 // Dim returns the number of elements along an axis of the part of the tensor that the PE
-// holds, or 0 if it holds none. A negative axis counts from the end. The result does not
+// holds. It returns 0 if the PE holds no elements, or if the pointer comes from Strided,
+// which does not know the extents. A negative axis counts from the end. The result does not
 // change when the pointer moves.
 func (p Ptr) Dim(axis int) int {
 	if axis < 0 {
@@ -91,9 +92,9 @@ func (p Ptr) As(d DType) Ptr {
 }
 
 // Strided views the same memory as a tensor with the given strides, one for each axis:
-// x.Strided(ld, 1) is a matrix whose rows are ld elements apart, and x.Strided(ld) a
-// column of that matrix. A stride must not be negative if a block has several elements
-// along its axis.
+// x.Strided(ld, 1) is a matrix whose rows are ld elements apart, and x.Strided(ld) a column
+// of that matrix. The stride of an axis must not be negative if a block has several
+// elements along this axis.
 func (p Ptr) Strided(stride ...int) Ptr {
 	if len(stride) > oplog.MaxRank {
 		panic(misuse("Strided", Shape(stride).String(),
@@ -192,8 +193,9 @@ func (b *Block) inShard() error {
 
 // avoidsGaps reports whether no element of a block is in a gap between elements of the
 // shard: the block is within one row of the shard, or its axes are axes of the shard. The
-// block must be between the first and the last element of the shard. If its elements have
-// another size than the shard's elements, avoidsGaps does not check and returns true.
+// block must be between the first and the last element of the shard. If the shard has no
+// gaps, avoidsGaps returns true. If the elements of the block and of the shard differ in
+// size, avoidsGaps does not check and returns true.
 func (s *Shard) avoidsGaps(b *Block) bool {
 	box := s.Box
 	if box == nil || box.size() != int64(b.DType.Size()) {

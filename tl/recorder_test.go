@@ -28,8 +28,9 @@ type recorder struct {
 	callers tl.Callers
 }
 
-// record records a call. The function text formats the call. A silent recorder does not
-// call text, because it must not allocate.
+// record records a call and the line of the kernel that makes it, and returns r.fail. The
+// function `text` formats the call. A silent recorder does not call `text`, because it must
+// not allocate.
 func (r *recorder) record(text func() string) error {
 	if !r.silent {
 		r.calls = append(r.calls, text())

@@ -74,9 +74,9 @@ func (t *PE) reducePeers(c *Composite, cmd *Command) error {
 	return nil
 }
 
-// distinctPeers returns the ranks that a reduction reads: peers, or all ranks if peers is
-// nil. It returns an error for an empty list, a rank that does not exist, or a rank that is
-// given twice.
+// distinctPeers returns the ranks that a reduction reads: `peers`, or all ranks if `peers`
+// is nil. It returns an error for an empty list, a rank that does not exist, or a rank that
+// is given twice.
 func (t *PE) distinctPeers(peers []int) ([]int, error) {
 	if peers == nil {
 		return lists.Count(0, t.place.Ranks), nil

@@ -45,7 +45,8 @@ func (t *PE) window(b *Block, op string, peer int, p *Ptr, v *Value, opts []Opti
 	}
 }
 
-// inWindow fills in b as set does, and returns an error if p does not point into a window.
+// inWindow fills in b like the method `set`. It returns an error if `set` does, or if p
+// does not point into a window.
 func (b *Block) inWindow(p *Ptr, s oplog.Shape, d DType, opts []Option) error {
 	err := b.set(p, s, d, opts)
 	switch {

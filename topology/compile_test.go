@@ -52,7 +52,8 @@ func testSpec() *Spec {
 	return s
 }
 
-// fabricSpec returns testSpec with another SIP fabric and one cube per SIP.
+// fabricSpec returns testSpec with one cube per SIP and a SIP fabric of the given shape.
+// `count` is the number of SIPs; w and h are the columns and rows of a grid, or 0.
 func fabricSpec(shape Shape, count, w, h int) *Spec {
 	s := testSpec()
 	s.System.SIPs.Topology, s.System.SIPs.Count, s.System.SIPs.W, s.System.SIPs.H = shape, count, w, h

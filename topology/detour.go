@@ -125,8 +125,8 @@ func (g *Graph) hasEndpoint(router NodeID) bool {
 }
 
 // findSevered searches for two terminals of a level such that no path within the level
-// leads from the first to the second. found reports whether there are such terminals.
-// Terminals are the nodes that the function terminals returns. One of them is the hub:
+// leads from the first to the second. `found` reports whether there are such terminals. The
+// terminals are the nodes that the method `terminals` returns. One of them is the hub:
 // findSevered searches for paths from the hub to every other terminal and back. In the cube
 // mesh, cubes must reach each other without the IO chiplet, so the switch of the IO chiplet
 // is not the hub.

@@ -116,7 +116,8 @@ var oddScalars = []any{
 }
 
 // mutate changes every place of a tree, one at a time: it deletes and adds keys and
-// replaces values. It calls try after each change and then undoes the change.
+// replaces values. After each change it calls `try` with a description of the change, and
+// then undoes the change.
 func mutate(tree map[string]any, try func(what string)) {
 	var walk func(path string, node any, put func(any))
 	walk = func(path string, node any, put func(any)) {

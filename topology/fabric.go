@@ -6,7 +6,7 @@ import (
 
 // sipGrid returns the grid of SIPs: a square if w and h are not given. Shapes of one
 // dimension are one row. For shapes without dimensions (fully_connected, switch) the row
-// only numbers the SIPs.
+// only numbers the SIPs. sipGrid returns an error if the SIPs do not fill the grid.
 func (s *Spec) sipGrid() (grid, error) {
 	sips := s.System.SIPs
 	if !sips.Topology.Grid() {

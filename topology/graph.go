@@ -103,7 +103,7 @@ func (g *Graph) NumNodes() int { return len(g.outer) + g.spec.System.SIPs.Count*
 // NumLinks returns the number of directed links, without absent links.
 func (g *Graph) NumLinks() int { return len(g.links) }
 
-// Node returns the component with an id.
+// Node returns the component with the given id.
 func (g *Graph) Node(id NodeID) Node {
 	i := int(id) - len(g.outer)
 	if i < 0 {
@@ -114,7 +114,7 @@ func (g *Graph) Node(id NodeID) Node {
 	return n
 }
 
-// Link returns the directed link with an id.
+// Link returns the directed link with the given id.
 func (g *Graph) Link(id LinkID) Link { return g.links[id] }
 
 // Links returns all links, indexed by LinkID; read only.

@@ -20,7 +20,8 @@ var offsets = [...]struct{ x, y int }{
 	KindGEMM: {0, -6}, KindMath: {1, -6},
 }
 
-// offset moves p by a number of sixteenths of the pitch.
+// offset returns the point that is x sixteenths of the pitch to the right of p and y
+// sixteenths below p.
 func (l layout) offset(p Point, x, y int) Point {
 	return Point{p.X + Micrometres(x)*l.pitch/16, p.Y + Micrometres(y)*l.pitch/16}
 }
@@ -107,8 +108,8 @@ func half(n, which int) (from, to int) {
 	return mid, n
 }
 
-// Half returns which half of the router columns of its cube a PE is in: 0 for the left
-// half, 1 for the right half.
+// Half returns 0 for a PE in the left half of its cube, and 1 for a PE in the right half.
+// The halves are those of the columns of routers.
 func (g *Graph) Half(pe int) int {
 	col, _ := g.noc.position(g.sites[pe])
 	_, mid := half(g.noc.w, 0)

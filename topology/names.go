@@ -51,7 +51,7 @@ func (g *Graph) Name(id NodeID) string {
 	return cube + "." + ownNames[n.Kind]
 }
 
-// Lookup returns the component with a name, and reports whether there is one.
+// Lookup returns the component with the given name, and reports whether there is one.
 func (g *Graph) Lookup(name string) (NodeID, bool) {
 	first, end := g.candidates(name)
 	for id := first; id < end; id++ {
@@ -82,9 +82,10 @@ func (g *Graph) candidates(name string) (first, end NodeID) {
 	return g.inSIP(sip, g.cubes[cube].first), g.inSIP(sip, last)
 }
 
-// nearestName returns the name of a component that is most similar to the parameter name,
-// or "" if no component has a similar name. The parameter is not the name of a component.
-// nearestName searches the SIP of the name, or SIP 0 if the name has no valid SIP.
+// nearestName returns the name of a component that is most similar to `name`, or "" if no
+// component has a similar name. `name` itself must not be the name of a component.
+// nearestName searches the components outside any SIP and those of one SIP: the SIP with
+// which `name` begins, or SIP 0 if `name` does not begin with a valid SIP.
 func (g *Graph) nearestName(name string) string {
 	const enough = 1 << 13 // components, so that the search in a huge SIP is fast
 	part, _, _ := strings.Cut(name, ".")
@@ -102,8 +103,9 @@ func (g *Graph) nearestName(name string) string {
 	return config.Nearest(name, known)
 }
 
-// parseNumber parses a text that consists of a prefix and a number below limit, such as
-// "cube12". It returns the number and reports whether the text has this form.
+// parseNumber parses a text that consists of the given prefix and a number less than
+// `limit`, such as "cube12". It returns the number and reports whether the text has this
+// form.
 func parseNumber(text, prefix string, limit int) (int, bool) {
 	digits, ok := strings.CutPrefix(text, prefix)
 	n, err := strconv.Atoi(digits)
@@ -143,9 +145,9 @@ func (g *Graph) ordinal(id LinkID) (k, n int) {
 	return k, n
 }
 
-// LookupLink returns the links with a name, and reports whether there are any. "a->b" names
-// all parallel links from a to b, "a->b#0" only the first and "a->b#1" only the second.
-// "a<->b" and "a<->b#1" name the links of both directions.
+// LookupLink returns the links with the given name, and reports whether there are any.
+// "a->b" names all parallel links from a to b, "a->b#0" only the first and "a->b#1" only
+// the second. "a<->b" and "a<->b#1" name the links of both directions.
 func (g *Graph) LookupLink(name string) ([]LinkID, bool) {
 	fromName, toName, both, ordinal, ok := cutLinkName(name)
 	if !ok {

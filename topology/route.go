@@ -113,8 +113,8 @@ func (p *path) hop(to NodeID) bool {
 
 // extendTo extends the path, which ends at an endpoint, to the endpoint `to`. The path goes
 // up to the junction of its present end, across to the junction of `to`, and down to `to`.
-// If it meets a node of the way down before that, it goes down from that node. extendTo
-// reports whether all links of the path exist.
+// If the way up already reaches a node of the way down, the path goes down from that node.
+// extendTo reports whether all links of the path exist.
 func (p *path) extendTo(to NodeID) bool {
 	g := p.g
 	fromSIP, toSIP := int(g.Node(p.at).SIP), int(g.Node(to).SIP)

@@ -19,8 +19,9 @@ const (
 )
 
 // check finds mistakes that concern several values, and fills in values that follow from
-// others. It adds its errors to the errors of decoding. It skips rules about values that
-// could not be decoded.
+// others. It adds its errors to errs, the errors of decoding. It skips rules about values
+// that could not be decoded. If errs already has config.MaxErrors errors, check returns
+// them without further checks.
 func (s *Spec) check(errs config.Errors) error {
 	if len(errs) >= config.MaxErrors { // there may be more values that could not be decoded
 		return errs.Err()
@@ -62,7 +63,8 @@ func (c *checker) ok(paths ...string) bool {
 	})
 }
 
-// fail adds an error about the value at a path.
+// fail adds an error about the value at the given path. If there are already
+// config.MaxErrors errors, it only counts the error.
 func (c *checker) fail(path, format string, args ...any) {
 	c.found++
 	if len(c.errs) < config.MaxErrors {

@@ -122,10 +122,10 @@ type absence struct {
 }
 
 // applyOverrides applies the overrides of the spec in order: if two overrides change the
-// same value of a link, the later one counts. Names refer to the system before any link is
-// removed. It returns an error for each override that names no link or that removes the
-// only way between two nodes, and for each level in which the absent links separate
-// endpoints.
+// same value of a link, the later one counts. The names of links refer to the system before
+// any link is removed. applyOverrides returns an error for each override that names no link
+// or that removes the only way between two nodes, and for each level in which the absent
+// links separate endpoints.
 func (g *Graph) applyOverrides() config.Errors {
 	var errs config.Errors
 	removed := map[LinkID]bool{}

@@ -94,9 +94,10 @@ func (r *Rank) CheckWithin(name string, x *Tensor, want, tolerance []float64) er
 	})
 }
 
-// check compares every copy of x and adds the result to Checks. The function wrong receives
-// the values of one copy and a text that says which copy it is. The function wrong returns
-// the first difference as text, or "".
+// check compares the copies of x and adds the result to Checks. The function `wrong`
+// receives the values of one copy and a text that says which copy it is, and returns the
+// first difference as text, or "". check calls `wrong` for one copy after another until it
+// finds a difference.
 func (r *Rank) check(op, name string, x *Tensor, wrong func(got *Array, which string) string) error {
 	check := Check{Name: cmp.Or(name, x.name)}
 	_, copies, _ := x.countParts()

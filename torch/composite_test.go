@@ -178,8 +178,8 @@ func TestStreamsOfMoreThanTwoAxes(t *testing.T) {
 }
 
 // TestStreamsOfUnevenRows checks that the composite Stream refuses blocks of more than two
-// axes whose rows are not evenly spaced in memory, and accepts tiles that are broadcast
-// along any axes.
+// axes whose rows are not evenly spaced in memory, and refs that are repeated along only
+// some of the leading axes. Stream must accept a tile that is repeated in this way.
 func TestStreamsOfUnevenRows(t *testing.T) {
 	shape, uneven := tl.Shape{2, 3, 5}, "Stream(neg, ref [2 3 5] i32): the rows of a block of more than two axes are not all equally far apart: do its matrices one by one"
 	for want, kernel := range map[string]func(t *tl.PE, x, out tl.Ptr){

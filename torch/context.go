@@ -123,8 +123,7 @@ func (c *Context) Close() {
 }
 
 // saveTrace ends the trace, if there is one, and gives the trace file its final name.
-// `about` describes the program; saveTrace adds the tool, the topology and the links. Close
-// without saveTrace discards the file.
+// `about` describes the program; saveTrace adds the tool, the topology and the links.
 func (c *Context) saveTrace(about trace.About) error {
 	if c.trace == nil {
 		return nil

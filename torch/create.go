@@ -88,9 +88,9 @@ func (r *Rank) FromFunc(f func(i int) float64, dtype DType, shape Shape, options
 	})
 }
 
-// create returns a new tensor. The function make returns the bytes of the tensor. create
-// calls make only if this computer stores values: see hasValues. op is the name of the
-// calling function, for errors.
+// create returns a new tensor with the bytes that the function `make` returns. It calls
+// `make` only if this computer stores values: see hasValues. op is the name of the calling
+// function, for errors.
 func (r *Rank) create(op string, dtype DType, shape Shape, options []TensorOption, make func() []byte) (*Tensor, error) {
 	x, err := r.allocate(op, dtype, shape, options)
 	if err != nil {
@@ -172,9 +172,9 @@ func (x *Tensor) CopyFrom(src any) error {
 	return x.copyValues("CopyFrom", func() []byte { return encode(src, x.dtype) })
 }
 
-// copyValues calls the function make and copies the bytes that it returns into the tensor.
-// It calls make only if this computer stores values (see hasValues); otherwise the copy
-// only takes time. op is the name of the calling function, for errors.
+// copyValues calls the function `make` and copies the bytes that it returns into the
+// tensor. It calls `make` only if this computer stores values (see hasValues); otherwise
+// the copy only takes time. op is the name of the calling function, for errors.
 func (x *Tensor) copyValues(op string, make func() []byte) error {
 	if !x.rank.hasValues() {
 		return x.copyIn(nil)
@@ -185,8 +185,8 @@ func (x *Tensor) copyValues(op string, make func() []byte) error {
 	return x.copyIn(make())
 }
 
-// checkNumbers panics unless data is a slice of n numbers. For errors, op is the name of
-// the calling function, and `what` describes the tensor or shape.
+// checkNumbers panics unless data is a slice of n numbers or bools. For errors, op is the
+// name of the calling function, and `what` describes the tensor or shape.
 func checkNumbers(op string, data any, what string, n int) {
 	count, ok := numbersLen(data)
 	refuse(!ok, op, "%T is not a slice of numbers: write the elements in one slice, row after row", data)
@@ -269,7 +269,7 @@ func (x *Tensor) linearPointer(va memory.VA) tl.Ptr {
 }
 
 // EmptyLike returns a tensor with the shape and layout of x and undefined elements. An
-// option is a DType, which replaces that of x, or a name (Named).
+// option is a DType, which replaces the dtype of x, or a name for the new tensor (Named).
 func (r *Rank) EmptyLike(x *Tensor, options ...any) (*Tensor, error) {
 	x.checkUsable("EmptyLike")
 	if err := r.s.Begin("EmptyLike"); err != nil {

@@ -40,7 +40,7 @@ type anyReceive struct {
 	call *call
 }
 
-// receiveAny enqueues a receive from any source, which op describes. `to` is the receiver's
+// receiveAny enqueues the receive from any source that op describes. `to` is the receiver's
 // rank in the group g, and r has the arguments of the receive.
 func (d *state) receiveAny(g *groupState, to int, op P2POp, r *request) (*Work, error) {
 	refuse(len(g.ranks) == 1, "Recv", "%s has no other rank to receive from", g)
@@ -57,8 +57,8 @@ func (d *state) receiveAny(g *groupState, to int, op P2POp, r *request) (*Work, 
 }
 
 // newMessage returns a new call for a message of which one end is being enqueued. ranks has
-// the sender and the receiver, as ranks of the world. sender describes the sender in the
-// name of the message.
+// the sender and the receiver, as ranks of the world. The text `sender` describes the
+// sender in the name of the message.
 func (c *world) newMessage(g *groupState, ranks []int, sender string, tag int) *call {
 	name := fmt.Sprintf("message from %s to rank %d", sender, ranks[1])
 	if tag != 0 {
@@ -72,8 +72,8 @@ func (c *world) newMessage(g *groupState, ranks []int, sender string, tag int) *
 }
 
 // firstAnyReceive returns the number of the oldest receive from any source that waits for a
-// message in mailbox m, or 0 if there is none. While such a receive waits, sends are paired
-// with it and with all later receives by the method match. Receives that were enqueued
+// message in mailbox m, or 0 if there is none. While such a receive waits, the method
+// `match` pairs sends with it and with all later receives. Receives that were enqueued
 // before it are paired at once.
 func (c *world) firstAnyReceive(m mailbox) int {
 	for _, a := range c.anyReceives {
@@ -84,8 +84,8 @@ func (c *world) firstAnyReceive(m mailbox) int {
 	return 0
 }
 
-// matchLater schedules match for the end of the present instant, because a rank with a
-// lower number may still send at this instant.
+// matchLater schedules a call of the method `match` for the end of the present instant,
+// because a rank with a lower number may still send at this instant.
 func (c *world) matchLater() {
 	if !c.matching {
 		c.matching = true
@@ -175,8 +175,9 @@ func (c *world) take(m messageKey) *call {
 }
 
 // joinEnds makes one message of a receive and a send that were enqueued as separate
-// operations. The operation of the send transfers the data. It begins only when the receive
-// has also reached its turn in the stream of the receiver. Both operations end together.
+// operations. The operation of the send transfers the data. The transfer begins only when
+// the receive has also reached its turn in the stream of the receiver. Both operations end
+// together. If the two ends do not fit together, the message fails.
 func (c *world) joinEnds(receive, send *call) {
 	receive.source = send.source
 	stream.Match(send.op, receive.op)

@@ -171,7 +171,8 @@ func TestALaunchBehindAnySource(t *testing.T) {
 }
 
 // TestAnySourceThatNeverComes checks the error for a receive from any source for which no
-// message is sent. The error names the ranks that could have sent one.
+// message is sent. The error names the ranks that could have sent one. The test also checks
+// the errors for ranks that wait for each other and for a message of another size.
 func TestAnySourceThatNeverComes(t *testing.T) {
 	_, err := hostedtest.Spawn(t, 5, func(r *torch.Rank) error {
 		if r.Rank() == 2 {

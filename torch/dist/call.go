@@ -173,8 +173,8 @@ func (d *state) arrive(k *call, rank int, r *request, number int) (*Work, error)
 }
 
 // prepare checks a call that all ranks have made, plans its launches and makes its
-// operation run them. If that is not possible, it returns an error and guilty, the ranks of
-// the group that get the error.
+// operation run them. If that is not possible, it returns an error. The list `guilty` then
+// has the ranks of the group that get the error.
 func (c *world) prepare(k *call) (guilty []int, err error) {
 	if guilty, err = k.findDisagreement(); err != nil {
 		return guilty, err

@@ -59,9 +59,9 @@ func ReduceScatterTensorCoalescedAsync(r *torch.Rank, out, in []*torch.Tensor, o
 	return coalesce(r, ccl.ReduceScatter, len(in), len(out)-len(in), func(i int) error { return ReduceScatterTensor(r, out[i], in[i], op, group...) })
 }
 
-// coalesce combines n calls of the collective c into one; do(i) makes call i. difference is
-// the number of tensors to receive minus the number of tensors to send. If difference is
-// not 0, coalesce panics.
+// coalesce combines n calls of the collective c into one; do(i) makes call i. The parameter
+// `difference` is the number of tensors to receive minus the number of tensors to send.
+// coalesce panics if `difference` is not 0 or if there are no calls.
 func coalesce(r *torch.Rank, c ccl.Collective, n, difference int, do func(i int) error) (*Work, error) {
 	refuse(n == 0 && difference == 0, c.String(), "a list of no tensors: give at least one")
 	refuse(difference != 0, c.String(), "%d tensors to send and %d to receive: give as many", n, n+difference)
@@ -75,10 +75,10 @@ func coalesce(r *torch.Rank, c ccl.Collective, n, difference int, do func(i int)
 	})
 }
 
-// Coalescing runs a function and combines the collectives that the function calls into one.
-// The collectives start together and run in one launch where possible. They must all belong
-// to one group, and all ranks must call the same collectives. The function must not call
-// anything else that takes simulated time.
+// Coalescing runs the function `calls` and combines the collectives that this function
+// calls into one. The collectives start together and run in one launch where possible. They
+// must all belong to one group, and all ranks must call the same collectives. The function
+// must not call anything else that takes simulated time.
 func Coalescing(r *torch.Rank, calls func() error) error {
 	return inOrder(CoalescingAsync(r, calls))
 }

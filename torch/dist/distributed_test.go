@@ -480,8 +480,8 @@ func TestUnevenBlocks(t *testing.T) {
 }
 
 // rowsOnPEs divides the rows of n blocks over n PEs in the same way as torch.On, and
-// returns the number of rows on each PE. rows has the number of rows of each block; the
-// list repeats if it has fewer than n entries.
+// returns the number of rows on each PE. The list `rows` has the number of rows of each
+// block; it repeats if it has fewer than n entries.
 func rowsOnPEs(rows []int, n int) []int {
 	total := 0
 	for i := range n {

@@ -10,8 +10,8 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// example runs a worker on each SIP of a ring of SIPs and prints its error. The parameter
-// ranks is the number of SIPs.
+// example runs the function `worker` on each SIP of a ring of SIPs. The number of SIPs is
+// `ranks`. example prints the error of Spawn, if there is one.
 func example(worker func(r *torch.Rank) error, ranks int) {
 	spec := torch.Must(topology.Load(context.Background(), "ring6", fmt.Sprintf("system.sips.count=%d", ranks)))
 	ctx := torch.Must(torch.New(context.Background(), torch.Options{Topology: torch.Must(topology.Compile(spec))}))

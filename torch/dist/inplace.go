@@ -10,11 +10,12 @@ import (
 )
 
 // checkInPlace returns an error if a rank sends from memory that it also receives into,
-// unless the collective c allows it. A collective with one block for each rank allows it
-// only for the block that belongs to the rank itself. An all-to-all allows any overlap
-// inside a lane, because it first copies the blocks that it sends. Lanes do not wait for
-// each other, so blocks of different lanes must not overlap. In an all-to-all, such an
-// overlap is possible only in a group of one rank.
+// unless the collective c allows it. An all-gather, gather, reduce-scatter or scatter
+// allows it only for the block that belongs to the rank itself. An all-to-all allows any
+// overlap inside a lane, because it first copies the blocks that it sends. Blocks of
+// different lanes must not overlap, because lanes do not wait for each other. In an
+// all-to-all, such an overlap is possible only in a group of one rank. checkInPlace does
+// not check other collectives.
 func checkInPlace(c ccl.Collective, members []member, lanes []lane) error {
 	blocks := c == ccl.AllGather || c == ccl.Gather || c == ccl.ReduceScatter || c == ccl.Scatter || c == ccl.AllToAll && len(members) == 1
 	for i := range lanes[0].pes {
@@ -42,9 +43,9 @@ func checkInPlace(c ccl.Collective, members []member, lanes []lane) error {
 }
 
 // overwrittenBlocks returns the blocks that a rank must copy before it sends them, because
-// it also receives into the same memory. The parameters in and out are the blocks that the
-// rank sends and receives. The result has one entry for each sent block; entries that need
-// no copy are empty. The block that the rank sends to itself in place needs no copy.
+// it also receives into the same memory. The rank sends the blocks `in` and receives into
+// the blocks `out`. The result has one entry for each sent block; entries that need no copy
+// are empty. The block that the rank sends to itself in place needs no copy.
 func overwrittenBlocks(in, out []block, rank int) []block {
 	list := make([]block, len(in))
 	for i, b := range in {

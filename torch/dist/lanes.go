@@ -25,10 +25,10 @@ type block struct {
 }
 
 // makeLanes divides the tensors of a collective into lanes and leaves out lanes without
-// elements. If all tensors are divided in the same way, there is one lane for each shard.
-// If not, rowLanes makes the lanes. The second result has the holders: the members, where a
-// member with a partial tensor counts once for each addend. Each lane has one PE for each
-// holder.
+// elements. If no lane has elements, it keeps one lane. If all tensors are divided in the
+// same way, there is one lane for each shard. If not, rowLanes makes the lanes. The second
+// result has the holders: the members, where a member with a partial tensor counts once for
+// each addend. Each lane has one PE for each holder.
 func makeLanes(members []member) (lanes []lane, holders []member, err error) {
 	if holders, err = splitAddends(members); err != nil {
 		return nil, nil, err
@@ -148,9 +148,9 @@ func (s span) blockIn(held shard, elems int) (block, bool) {
 // rowLanes returns the lanes for tensors that are divided in different ways. All tensors
 // must be row-major in memory. If ranks pass a tensor whole, not in blocks, and all blocks
 // have the size of that tensor, there is one lane for each shard of that tensor. All ranks
-// must then divide that tensor in the same way; if they do not, rowLanes returns a single
-// lane if any tensor is a slice, and an error if not. In all other cases there is only one
-// lane.
+// must then divide that tensor in the same way. If they do not and a tensor is a slice,
+// rowLanes returns a single lane; if no tensor is a slice, it returns an error. In all
+// other cases there is only one lane.
 func rowLanes(members []member) ([]lane, error) {
 	uniform, sliced := true, false
 	first := -1
@@ -218,8 +218,8 @@ func (m *member) count(s span) int {
 
 // rowLane returns a lane that exchanges a range of every block: `elems` elements, beginning
 // with element number `from`. elems = -1 means all elements. whole[i] has the shards of the
-// tensor that member i passes whole, or nil. The lane runs on the PE of shard j of these
-// tensors.
+// tensor that member i passes whole, or nil. Member i takes part on the PE of shard
+// whole[i][j], or on its default PE if whole[i] is nil.
 func rowLane(members []member, whole [][]shard, j, from, elems int) (l lane) {
 	for i, m := range members {
 		at := m.defaultPE

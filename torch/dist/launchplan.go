@@ -245,8 +245,8 @@ type scratch struct {
 }
 
 // scratch allocates temporary memory for the operation op: elems[i] elements on the PE of
-// rank i of the launch. The parameter written says whether the memory needs values. name is
-// the name of the memory in errors.
+// rank i of the launch. The parameter `written` says whether the memory needs values. name
+// is the name of the memory in errors.
 func (p *launchPlan) scratch(c *world, op *stream.Operation, name string, elems []int, written bool) (*scratch, error) {
 	x, free, err := hosted.Scratch(c.Context, op.Name, name, p.args[0].DType, p.program.Targets, elems, written)
 	return &scratch{x, free}, err
@@ -306,8 +306,8 @@ func firstCounts(list [][]block) (counts []int) {
 const receiveMismatch = "rank %d has room for %d elements of rank %d's, and they are %d"
 
 // checkCounts checks that the block of each rank for each peer has want(rank, peer)
-// elements. If not, it returns an error; text is the format of the error. The arguments of
-// the format are the rank, the size of its block, the peer, and the size that want returns.
+// elements. If not, it returns an error with the format `text`. The arguments of the format
+// are the rank, the size of its block, the peer, and the result of `want`.
 func checkCounts(list [][]block, members []member, want func(rank, peer int) int, text string) error {
 	for rank, blocks := range list {
 		for peer, b := range blocks {
@@ -319,7 +319,8 @@ func checkCounts(list [][]block, members []member, want func(rank, peer int) int
 	return nil
 }
 
-// compact returns a list of one count if all counts are equal, and otherwise counts itself.
+// compact returns a list of one count if all counts are equal, and otherwise the list
+// `counts` itself.
 func compact(counts []int) []int {
 	if one := slices.Compact(slices.Clone(counts)); len(one) == 1 {
 		return one

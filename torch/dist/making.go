@@ -193,7 +193,8 @@ func (c *world) planPieces(k *call, members []member) (pieces []*launchPlan, err
 }
 
 // addHelpers adds helper PEs to the launch: PEs that hold no shard of the pieces and only
-// compute parts of the shards of other PEs.
+// compute parts of the shards of other PEs. It returns an error if Together of a PE returns
+// a list without this PE.
 func (p *overlap) addHelpers() error {
 	whole := p.pieces[0]
 	for rank, pe := range p.targets[:p.reducing] {
@@ -216,8 +217,9 @@ func (p *overlap) addHelpers() error {
 	return nil
 }
 
-// run executes the launch on one PE. It computes the first piece, and then reduces each
-// piece while the next one is computed.
+// run executes the launch on one PE. It computes the first piece. Then it reduces each
+// piece while the next one is computed, and calls Use for the reduced piece. A helper PE
+// only computes.
 func (p *overlap) run(t *tl.PE) {
 	m, pe := p.producers[t.Rank()], int(p.targets[t.Rank()])
 	next := m.begin(t, pe, 0)

@@ -12,7 +12,8 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// idle is a Make function without any steps to compute.
+// idle does the work of Making.Make for a producer that computes nothing: the function that
+// it returns has no steps.
 func idle(*tl.PE, int, int) func() bool { return func() bool { return false } }
 
 // TestMakingReducesAddends checks that AllReduceMaking also reduces the addends of a

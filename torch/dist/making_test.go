@@ -48,7 +48,8 @@ type makingTensors struct {
 	calls   map[[2]int]int    // the number of calls of Use, by PE and piece
 }
 
-// newTensors returns the tensors of rank r, whose number is rank.
+// newTensors returns the tensors of the trial for the worker r. `rank` is the worker's rank
+// in the world.
 func (m makingTrial) newTensors(r *torch.Rank, rank int) *makingTensors {
 	d := &makingTensors{rank: r, trial: m, calls: map[[2]int]int{}}
 	most := slices.Max(m.rows)
@@ -184,7 +185,8 @@ func (d *makingTensors) runInTurn(r *torch.Rank) error {
 }
 
 // run runs the trial with `how`, which is runOverlapped or runInTurn. It returns the final
-// bytes of each rank, and the races if the trial looks for races.
+// bytes of each rank, and the races if the trial looks for races. It returns an error if
+// copies of a tensor differ, or if a PE has not used a piece exactly once.
 func (m makingTrial) run(o torch.Options, how func(*makingTensors, *torch.Rank) error) (values [][]byte, races []string, err error) {
 	o.Race = m.race
 	c, err := torch.New(context.Background(), o)
@@ -230,7 +232,7 @@ func (m makingTrial) run(o torch.Options, how func(*makingTensors, *torch.Rank) 
 }
 
 // compare runs the trial with runOverlapped and with runInTurn, and checks that both give
-// the same bytes.
+// the same bytes and that runOverlapped has no races.
 func (m makingTrial) compare(t *testing.T, o torch.Options) {
 	t.Helper()
 	got, races, err := m.run(o, (*makingTensors).runOverlapped)

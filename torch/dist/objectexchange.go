@@ -97,7 +97,7 @@ func (o *objects) post() map[int][][]byte {
 }
 
 // gatherSizes exchanges the sizes of the encoded objects of all ranks and returns these
-// sizes. posted is the result of post.
+// sizes. `posted` is the result of the method `post`.
 func (o *objects) gatherSizes(posted map[int][][]byte) []int {
 	all, own := o.empty(torch.I64, len(o.g.shared.ranks)), o.sizes(o.own...)
 	torch.OK(AllGatherIntoTensor(o.d.Rank, all, own, o.g))

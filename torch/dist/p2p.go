@@ -113,7 +113,7 @@ func (d *state) rankOf(op P2POp) int {
 }
 
 // enqueueMessage enqueues op, one end of a message, and starts the message if the other end
-// has been enqueued. batch says whether op is part of a batch. A rank may send to itself
+// has been enqueued. `batch` says whether op is part of a batch. A rank may send to itself
 // only in a batch.
 func (d *state) enqueueMessage(op P2POp, group []*Group, batch bool) (*Work, error) {
 	refuse(op.Kind > Recvs, "BatchISendIRecv", "no kind %d of message: use dist.Sends or dist.Recvs", op.Kind)
@@ -156,8 +156,8 @@ func (d *state) enqueueMessage(op P2POp, group []*Group, batch bool) (*Work, err
 
 // callForEnd returns the call that op, one end of a message, belongs to. If the other end
 // has been enqueued and may be matched now, the result is the call of that other end. If
-// not, the result is a new call. The parameters from and to are the ranks of the sender and
-// the receiver in the group g.
+// not, the result is a new call. `from` and `to` are the ranks of the sender and the
+// receiver in the group g.
 func (c *world) callForEnd(g *groupState, from, to int, op P2POp) *call {
 	other := messageKey{g, from, to, op.Tag, Sends + Recvs - op.Kind}
 	first := 0

@@ -11,8 +11,9 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// enqueueMany runs four workers that each enqueue n operations of the given kind before
-// they wait for the first. It returns the main rank.
+// enqueueMany runs four workers that each enqueue n operations before they wait for the
+// first. `kind` is "all-reduces", "one tensor" for all-reduces of the same tensor, or
+// "messages". enqueueMany returns the main rank.
 func enqueueMany(tb testing.TB, kind string, n int) *torch.Rank {
 	tb.Helper()
 	c, err := torch.New(context.Background(), torch.Options{NoData: true, Topology: hostedtest.System(tb, "ring6", "system.sips.count=4")})
