@@ -134,7 +134,7 @@ func TestEndlessWorker(t *testing.T) {
 }
 
 // TestEndlessWorkerDuringLaunch checks that the error names the rank with the endless loop
-// while launches of other ranks are in flight.
+// even if operations of the ranks are still in flight.
 func TestEndlessWorkerDuringLaunch(t *testing.T) {
 	var release atomic.Bool
 	t.Cleanup(func() { release.Store(true) })

@@ -88,9 +88,10 @@ const (
 	heldWhenCopied  = 3
 )
 
-// reserveValues reserves memory of this computer to store the values of each tensor the
-// given number of times. The memory stays reserved until the tensor is freed. op is the
-// name of the calling function, for errors.
+// reserveValues reserves memory of this computer, so that the values of each tensor can be
+// stored `times` times. It reserves only the memory that is not reserved for the tensor
+// yet. The memory stays reserved until the tensor is freed. In a run without values,
+// reserveValues does nothing. op is the name of the calling function, for errors.
 func (c *Context) reserveValues(op string, times uint64, tensors ...*Tensor) error {
 	for _, x := range tensors {
 		if times <= x.held || !c.hasValues() {

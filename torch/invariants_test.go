@@ -148,7 +148,7 @@ func runEverything(t *testing.T, o torch.Options) (*hostedtest.Lab, *torch.Tenso
 }
 
 // TestTimingWritesNoTensorBytes checks that a run without values stores no tensor bytes,
-// with an op log and without.
+// with an op log and without. Reading a tensor must then return an error.
 func TestTimingWritesNoTensorBytes(t *testing.T) {
 	for _, keep := range []bool{false, true} {
 		l, y := runEverything(t, torch.Options{NoData: true, KeepLog: keep})
@@ -239,8 +239,8 @@ func TestZerosNeedNoCopy(t *testing.T) {
 	}
 }
 
-// TestValuesAreTheSameWithManyThreads checks that values are bitwise equal for any number
-// of threads and any GOMAXPROCS.
+// TestValuesAreTheSameWithManyThreads checks that values are bitwise equal, and simulated
+// times equal, for any number of threads and any GOMAXPROCS.
 func TestValuesAreTheSameWithManyThreads(t *testing.T) {
 	l, y := runEverything(t, torch.Options{Threads: 1})
 	want, crit := bytesOf(l, y), l.Crit()
@@ -262,7 +262,8 @@ func TestValuesAreTheSameWithManyThreads(t *testing.T) {
 
 // TestAReplayedLogGivesTheSameBytes checks that the replay of a saved op log gives the
 // bytes that the host read, with any number of threads, and that encoding the decoded log
-// again gives the same file.
+// again gives the same file. If the input data in the log are changed, the replay must
+// report a mismatch.
 func TestAReplayedLogGivesTheSameBytes(t *testing.T) {
 	l, y := runEverything(t, torch.Options{KeepLog: true})
 	bytesOf(l, y)

@@ -119,8 +119,8 @@ func (l *Launched) time(get func() Time) Time {
 	return get()
 }
 
-// Exec returns for each rank of the launch the time from Start to the end of the kernel on
-// this rank. If the kernel failed, all times are 0.
+// Exec waits for the end of the kernel. For each rank of the launch, it returns the time
+// from Start to the end of the kernel on this rank. If the kernel failed, all times are 0.
 func (l *Launched) Exec() []Time {
 	if l.Wait() != nil {
 		return make([]Time, l.ranks)

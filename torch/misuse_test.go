@@ -44,7 +44,7 @@ func TestMisuseSaysWhatIsWrong(t *testing.T) {
 }
 
 // TestKernelsCannotCallTheHost checks that a kernel that calls a function of the host API
-// fails.
+// fails, and that the machine cannot be used afterwards.
 func TestKernelsCannotCallTheHost(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{})
 	x := l.MustZeros(torch.F32, torch.On(0), 4)

@@ -15,7 +15,8 @@ import (
 )
 
 // TestFromNumpyOfAnArray checks that FromNumpy accepts an *Array, and that later changes of
-// the array do not change the tensor.
+// the array do not change the tensor. It also checks the errors for arguments of another
+// type and for invalid arrays.
 func TestFromNumpyOfAnArray(t *testing.T) {
 	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	a := torch.Must(l.Ints(lists.Count(-3, 15), torch.I16, torch.On(0), 5, 3).Numpy())
@@ -53,7 +54,8 @@ func TestFromNumpyWithoutValues(t *testing.T) {
 }
 
 // TestBoolArrays checks the values of a mask that is copied from a slice of bools to the
-// device, from there to a file of bools, and from the file back to the device.
+// device, from there to a file of bools, and from the file back to the device. An array
+// with the value 2 must not be saved as bools.
 func TestBoolArrays(t *testing.T) {
 	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	name := filepath.Join(t.TempDir(), "mask.npy")
@@ -88,7 +90,8 @@ func TestBoolArrays(t *testing.T) {
 }
 
 // TestTensorsOfManyAxes checks the values of tensors of up to eight axes with several
-// placements: after a copy from a slice, to a file and back, and from tensor to tensor.
+// placements: after a copy from a slice, to a file and back, and from tensor to tensor. A
+// tensor of nine axes must be refused.
 func TestTensorsOfManyAxes(t *testing.T) {
 	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	for _, shape := range []torch.Shape{{2, 3, 1, 2, 5}, {3, 1, 2, 2, 1, 3}, {2, 1, 2, 1, 2, 1, 2, 3}, {1, 0, 2, 3, 4}} {

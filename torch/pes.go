@@ -58,7 +58,7 @@ type Engines struct {
 }
 
 // Engines waits for everything that this rank has requested. It returns the busy times of
-// the engines of the PE with the given number.
+// the engines of the PE with the given number. If an operation has failed, all times are 0.
 func (r *Rank) Engines(number int) Engines {
 	id := r.peID("Engines", "", number)
 	if r.Synchronize() != nil {

@@ -132,8 +132,8 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// TestPolicyThatDoesNotFit checks the error for a policy with more cubes or PEs than the
-// system has, or with an unknown split.
+// TestPolicyThatDoesNotFit checks the error for a policy with an unknown split, with more
+// cubes or PEs than the system has, or with a negative number of them.
 func TestPolicyThatDoesNotFit(t *testing.T) {
 	for _, c := range []struct {
 		p    DPPolicy

@@ -143,9 +143,9 @@ func TestProfileOfRanks(t *testing.T) {
 	}
 }
 
-// TestProfileOfAsyncCollectives checks the phase of a collective that overlaps launches on
-// other PEs. The phase has only the time after the end of the previous phase. A collective
-// that ends before the end of the last recorded phase has no phase.
+// TestProfileOfAsyncCollectives checks the phases of launches and of a collective that
+// overlaps them on other PEs and ends last. The phase of the collective must begin at the
+// end of the last launch.
 func TestProfileOfAsyncCollectives(t *testing.T) {
 	const n = 20000
 	_, err := hostedtest.Spawn(t, 2, func(r *torch.Rank) error {

@@ -63,9 +63,9 @@ func (x *Tensor) hosted(op string) *hosted.Tensor {
 }
 
 // scratch allocates memory for elems[i] elements in the HBM of PE pes[i], and returns it as
-// a tensor. If kernels write the values (written), it also reserves host memory for them.
-// The returned function frees the memory. op is the name of the calling operation, for
-// errors.
+// a tensor with the given name. If `written` is true, kernels write the values of the
+// tensor, and scratch also reserves host memory for them. The returned function frees the
+// memory. op is the name of the calling operation, for errors.
 func (c *Context) scratch(op, name string, dtype DType, pes []machine.PEID, elems []int, written bool) (_ *hosted.Tensor, free func() error, err error) {
 	x := &Tensor{storage: &storage{}, rank: c.main, name: name, dtype: dtype}
 	for i, pe := range pes {
@@ -103,8 +103,8 @@ func (r *Rank) runProgram(p *machine.Program, tensors []*Tensor) (*Launched, err
 }
 
 // newProgram returns an operation that runs the program p. `tensors` lists all tensors that
-// p may write. When the program has ended, the operation calls `ended`, unless `ended` is
-// nil.
+// p may read or write. When the program has ended, the operation calls `ended`, unless
+// `ended` is nil.
 func (r *Rank) newProgram(p *machine.Program, tensors []*Tensor, ended func(*machine.Run)) *stream.Operation {
 	op := r.s.NewOperation("launch "+p.Name, regions(tensors)...)
 	r.setProgram(op, p, nil, nil, ended)
@@ -114,8 +114,8 @@ func (r *Rank) newProgram(p *machine.Program, tensors []*Tensor, ended func(*mac
 	return op
 }
 
-// setProgram makes the operation op run the program p. members[i] is the rank, counted in
-// the world, to which target PE i of p belongs; nil means that each target is a rank.
+// setProgram makes the operation op run the program p. members[i] is the rank of the world
+// to which target PE i of p belongs; if members is nil, each target is a rank of its own.
 // `prepare` is called when the program starts, and `ended` is called when the program has
 // ended; both may be nil.
 func (c *Context) setProgram(op *stream.Operation, p *machine.Program, members []int, prepare func() error, ended func(*machine.Run)) {

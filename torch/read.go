@@ -25,9 +25,9 @@ func (x *Tensor) Numpy() (*Array, error) { return x.read(x.Rank(), "Numpy") }
 // of the calling function, for errors.
 func (x *Tensor) read(r *Rank, op string) (*Array, error) { return x.copyOf(r, op, 0) }
 
-// Data copies shard i of the list that Shards returns to the host. The result is what the
-// PE of the shard holds: a part, a copy or an addend of the tensor, with the shape of the
-// shard's box. It waits, takes time and fails in the same cases as Numpy.
+// Data copies one shard to the host: element i of the list that Shards returns. The result
+// is what the PE of the shard holds: a part, a copy or an addend of the tensor, with the
+// shape of the shard's box. It waits, takes time and fails in the same cases as Numpy.
 func (x *Tensor) Data(i int) (*Array, error) {
 	x.checkUsable("Data")
 	refuse(i < 0 || i >= len(x.shards), "Data", "no shard %d: %s has 0 to %d", i, x.name, len(x.shards)-1)
@@ -43,8 +43,9 @@ func (x *Tensor) Data(i int) (*Array, error) {
 	return a, nil
 }
 
-// copyOf reads copy number k of a replicated tensor to the host for rank r, with its
-// addends summed. op is the name of the calling function, for errors.
+// copyOf reads copy number k of the tensor for rank r and returns it as an array, with its
+// addends summed. In a run without values, the array has no bytes. op is the name of the
+// calling function, for errors.
 func (x *Tensor) copyOf(r *Rank, op string, k int) (*Array, error) {
 	elem := x.dtype.Size()
 	a := &Array{Shape: x.Shape(), DType: x.dtype}
@@ -81,9 +82,11 @@ func (x *Tensor) copyOf(r *Rank, op string, k int) (*Array, error) {
 }
 
 // fetch copies the shards of list to the host for rank r and returns the bytes of each
-// shard. It waits for the operations that write the tensor. In a run without values, it
-// returns an error unless op is "CopyFrom"; then the copies only take time, and the bytes
-// are nil. op is the name of the calling function, for errors.
+// shard. It waits for the operations that write the tensor. It returns an error if one of
+// them is an asynchronous collective or message that has not been waited for. In a run
+// without values, it returns an error unless op is "CopyFrom". For "CopyFrom", the copies
+// then only take time, and the bytes are nil. op is the name of the calling function, for
+// errors.
 func (x *Tensor) fetch(r *Rank, op string, list []shard) ([][]byte, error) {
 	x.checkUsable(op)
 	if err := r.s.Begin(op); err != nil {
@@ -147,7 +150,8 @@ func (x *Tensor) fetch(r *Rank, op string, list []shard) ([][]byte, error) {
 }
 
 // At returns one element of the tensor. There is one index for each axis; a negative index
-// counts from the end.
+// counts from the end. For a partial tensor, At returns the sum of the addends. It waits,
+// takes time and fails in the same cases as Numpy.
 func (x *Tensor) At(i ...int) (float64, error) {
 	x.checkNotNil("At")
 	refuse(len(i) != len(x.shape), "At", "%d indices for %s: write one for each of its %d axes", len(i), x.name, len(x.shape))
@@ -187,7 +191,7 @@ func (x *Tensor) At(i ...int) (float64, error) {
 
 // String returns the tensor as text, as PyTorch does: its values, which are read from the
 // device, with dots in the middle of a large tensor. In a run without values it shows the
-// shape.
+// shape. If the values cannot be read, it shows the shape and the error.
 func (x *Tensor) String() string {
 	where := fmt.Sprintf("dtype=%v, device=%s", x.dtype, x.device())
 	if !x.rank.HasData() {
@@ -200,9 +204,10 @@ func (x *Tensor) String() string {
 	return fmt.Sprintf("tensor(%v, %s)", a, where)
 }
 
-// numpy calls Numpy for String. Package fmt prints panics of String instead of passing them
-// on. So where Numpy panics because of a wrong call, numpy returns an error. A worker that
-// is stopped during the call continues until its next operation.
+// numpy calls Numpy for String. Where Numpy panics because of a wrong call, numpy returns
+// an error, because package fmt prints panics of String instead of passing them on. If the
+// worker is stopped during the call, numpy returns stream.ErrStopped, and the worker
+// continues until its next operation.
 func (x *Tensor) numpy() (a *Array, err error) {
 	s := x.Rank().s
 	defer func() {

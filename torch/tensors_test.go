@@ -43,7 +43,7 @@ func elems(shape torch.Shape) int {
 }
 
 // TestTensorsOnEveryPlacement checks the values of tensors that are made by each function
-// of the API, with every policy, shape and dtype.
+// of the API, for every policy and shape. The dtype changes from case to case.
 func TestTensorsOnEveryPlacement(t *testing.T) {
 	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	made := func(x *torch.Tensor, err error) *torch.Tensor {
@@ -347,7 +347,8 @@ func TestOutOfMemory(t *testing.T) {
 }
 
 // TestFreeWhileInUse checks that a freed tensor keeps its memory until the last operation
-// that uses it has ended.
+// that uses it has ended. It also checks the errors for calls with freed tensors and for
+// other wrong calls.
 func TestFreeWhileInUse(t *testing.T) {
 	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	x, y := l.Ints(lists.Count(0, 100), torch.I32, torch.On(0)), l.MustZeros(torch.I32, torch.On(0), 100)

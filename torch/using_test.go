@@ -24,8 +24,8 @@ func setKernel(x *torch.Tensor, v float64) func(t *tl.PE) {
 	}
 }
 
-// TestReadsWaitForLaunchesUsingATensor checks that a read and the next launch wait for a
-// launch that names the tensor with Using.
+// TestReadsWaitForLaunchesUsingATensor checks that a read of a tensor waits for a launch
+// that names the tensor with Using.
 func TestReadsWaitForLaunchesUsingATensor(t *testing.T) {
 	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	x := l.Ints(lists.Count(0, 8), torch.F32, torch.OnEach(5, 9))
@@ -41,7 +41,8 @@ func TestReadsWaitForLaunchesUsingATensor(t *testing.T) {
 }
 
 // TestFreedTensorStaysWhileUsed checks that a tensor that is freed while a launch uses it
-// keeps its memory until the launch has ended, and that new tensors get other memory.
+// keeps its memory until the launch has ended, and that new tensors get other memory. Using
+// must refuse a tensor that is freed or nil.
 func TestFreedTensorStaysWhileUsed(t *testing.T) {
 	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	x := l.Ints(lists.Count(0, 8), torch.F32, torch.On(5))

@@ -12,8 +12,8 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// TestAllReduceOfAnyView checks that an all-reduce of any view without gaps changes only
-// the elements of the view.
+// TestAllReduceOfAnyView checks that an all-reduce of a random slice without gaps changes
+// only the elements of the slice.
 func TestAllReduceOfAnyView(t *testing.T) {
 	const ranks = 3
 	options := hostedtest.Options(t, ranks)

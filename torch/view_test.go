@@ -288,7 +288,7 @@ func TestCollectivesOnViews(t *testing.T) {
 }
 
 // TestProducerOfChunks checks that the pieces of a producer (dist.Making) may be chunks of
-// one tensor.
+// one tensor. Pieces that overlap must be refused.
 func TestProducerOfChunks(t *testing.T) {
 	l, err := hostedtest.Spawn(t, 2, func(r *torch.Rank) error {
 		x := torch.Must(r.Zeros(torch.I32, torch.Shape{7, 3}))
@@ -318,7 +318,8 @@ func TestProducerOfChunks(t *testing.T) {
 }
 
 // TestMessagesOnViews checks the values of a halo exchange, in which every rank sends and
-// receives slices of one tensor.
+// receives slices of one tensor. Before Wait, a row that no message writes can be read, but
+// not the whole tensor.
 func TestMessagesOnViews(t *testing.T) {
 	l, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 		rank := r.Rank()
@@ -532,7 +533,9 @@ func TestCollectivesNeedContiguousTensors(t *testing.T) {
 }
 
 // TestViewsOfPartialTensors checks that a read of a view of a partial tensor returns the
-// sum of the addends, and that an all-reduce turns the addends of all views into copies.
+// sum of the addends. While the tensor is partial, an all-reduce of some of its elements
+// must be refused. An all-reduce of all elements must turn the addends of all views into
+// copies.
 func TestViewsOfPartialTensors(t *testing.T) {
 	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	torch.OK(dist.InitProcessGroup(l.Rank, "ahbm"))

@@ -71,11 +71,11 @@ var (
 	maxReduction = reduction{tl.Tile.Max, tl.Tile.Maximum}
 )
 
-// reduceRows applies f to every tile of the band. For a tile x, f returns one or more tiles
-// with the same number of rows as x. For each of the tiles of f, reduceRows combines the
-// elements of each row with the reduction `by`, from left to right within a tile and then
-// tile by tile. It returns one column of results, with an element per row, for each tile of
-// f.
+// reduceRows applies f to every tile of the band. f returns a list of one or more tiles,
+// each with as many rows as the argument of f. For each position in this list, reduceRows
+// combines the elements of each row with the reduction `by`, from left to right within a
+// tile and then tile by tile. It returns one column of results for each position, with an
+// element per row.
 func (b *band) reduceRows(by reduction, f func(x tl.Tile) []tl.Tile) (all []tl.Tile) {
 	for x := range b.tiles() {
 		for i, y := range f(x.Tile) {

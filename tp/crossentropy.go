@@ -140,8 +140,9 @@ func (c *CrossEntropy) computeSums(maxima, sums *partials) error {
 	return c.reduce(sums, dist.SUM, err)
 }
 
-// reduce all-reduces partial results over the ranks of the group. If err is not nil, it
-// does nothing and returns err.
+// reduce all-reduces the partial results p over the ranks of the group with the reduction
+// op. It does nothing if the group has one rank. If err is not nil, it does nothing and
+// returns err.
 func (c *CrossEntropy) reduce(p *partials, op dist.ReduceOp, err error) error {
 	if err != nil || c.group.Size() == 1 {
 		return err
@@ -214,7 +215,7 @@ func (c *CrossEntropy) Backward(gradOutput *torch.Tensor) (*torch.Tensor, error)
 	return wrapResult(who, y, err)
 }
 
-// gradient returns the gradient of logits x: their probabilities minus the target
+// gradient returns the gradient of logits x: their probabilities minus `target`, the target
 // probability, times the gradient of the loss. `most` and `inverse` are the saved values of
 // the rows: the largest logit and the inverse of the sum of exponentials. `loss` holds the
 // gradient of the loss, or is empty if that gradient is 1.

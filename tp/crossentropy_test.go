@@ -111,9 +111,9 @@ func TestCrossEntropy(t *testing.T) {
 	}
 }
 
-// TestCrossEntropyLargeLogits checks that the loss is exact for logits whose exponentials
-// are too large for f32. All logits of a rank have the same value. Logits that are 1000
-// smaller contribute nothing to the sum.
+// TestCrossEntropyLargeLogits checks that the loss and its gradient are exact for logits
+// whose exponentials are too large for f32. All logits of a rank have the same value.
+// Logits that are 1000 smaller contribute nothing to the sum.
 func TestCrossEntropyLargeLogits(t *testing.T) {
 	const mine = 16
 	for _, c := range []struct {

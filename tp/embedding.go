@@ -99,7 +99,8 @@ func (e *VocabParallelEmbedding) Forward(ids []int) (*torch.Tensor, error) {
 }
 
 // resultRows returns the number of rows of the rank's part of the result for the given ids.
-// It returns an error if an id is not in the vocabulary.
+// It returns an error if an id is not in the vocabulary or if, with SequenceParallel, the
+// ids cannot be divided evenly over the ranks.
 func (e *VocabParallelEmbedding) resultRows(ids []int) (int, error) {
 	requireSameGroup(e.Name, e.rank, e.group)
 	for i, id := range ids {
@@ -122,7 +123,8 @@ type lookupJob struct {
 }
 
 // lookUp copies the table rows of ids to the tensors of `parts`, which are stacked
-// vertically. Each PE fills the shards that it holds.
+// vertically. For ids whose rows another rank has, it fills the rows with -0. Each PE fills
+// the shards that it holds.
 func (e *VocabParallelEmbedding) lookUp(parts stack, ids []int) error {
 	var work jobs[*lookupJob]
 	maxCols := tcmBytes(e.rank) / copyTilesInTCM / e.o.dtype().Size()

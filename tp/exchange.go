@@ -26,7 +26,7 @@ type exchange struct {
 type mapFunc func(p *exchange, x *torch.Tensor) (*torch.Tensor, error)
 
 // run applies `do`, one direction of a mapping, to x and returns the result. It then frees
-// the temporaries.
+// the temporaries. On an error it also frees the result, unless the result is x.
 func (p *exchange) run(do mapFunc, x *torch.Tensor) (*torch.Tensor, error) {
 	y, err := do(p, x)
 	if err = errors.Join(err, p.temporaries.free()); y == x {

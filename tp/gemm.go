@@ -65,8 +65,9 @@ func (f factor) pieces(row, col, rows, cols, pe int) []torch.Piece {
 	return list
 }
 
-// load issues the load of a tile of rows × cols elements of the operand, at a pointer that
-// pieces returned. The tile is not transposed: it has the layout of the memory.
+// load issues the load of a tile of rows × cols elements of the operand. p points to the
+// first element; it is derived from a pointer that the method pieces returned. The tile is
+// not transposed: it has the layout of the memory.
 func (f factor) load(t *tl.PE, p tl.Ptr, rows, cols int) tl.Tile {
 	if f.transposed {
 		p.Stride[0], p.Stride[1] = p.Stride[1], p.Stride[0]
@@ -86,6 +87,7 @@ func (f factor) tiles() int {
 }
 
 // extents returns the rows and columns of y, and the number k of terms of each element.
+// Without an operand x, y has one row.
 func (p *product) extents() (rows, cols, k int) {
 	if rows, _ = p.x.extents(); p.x.blockMatrix == nil {
 		rows = 1

@@ -86,8 +86,8 @@ type grouping struct {
 	groupOf  [numKinds][]int // by kind and rank of the world: index of the rank's group in distinct
 }
 
-// groups computes the groups that the division creates, or returns an error if its sizes do
-// not fit the world. A size of 0 means 1.
+// groups computes the groups that the division creates. It returns an error if the sizes do
+// not fit the world, or if the order is invalid. A size of 0 means 1.
 func (d division) groups() (*grouping, error) {
 	for _, n := range []*int{&d.tensor, &d.pipeline, &d.context, &d.expert} {
 		if *n < 0 {
@@ -152,11 +152,11 @@ type state [numKinds]*dist.Group
 
 // InitializeModelParallel divides the world into groups. Each worker of Spawn calls it with
 // the same arguments after InitProcessGroup. The sizes are the numbers of ranks along each
-// dimension; 0 means 1. The data parallel size is the world size divided by the other
-// sizes. `order` lists the dimensions, in upper or lower case, fastest first; "" means
-// "tp-cp-ep-dp-pp". Experts have the tensor parallel size of the other layers and no
-// context parallelism, so their data parallel size may differ. The options apply to all
-// groups.
+// dimension; 0 means 1. The data parallel size is the world size divided by the product of
+// the tensor, pipeline and context parallel sizes. `order` lists the dimensions, in upper
+// or lower case, fastest first; "" means "tp-cp-ep-dp-pp". Experts have the tensor parallel
+// size of the other layers and no context parallelism, so their data parallel size may
+// differ. The options apply to all groups.
 func InitializeModelParallel(r *torch.Rank, tensor, pipeline, context, expert int, order string, opts ...dist.GroupOption) error {
 	const who = "InitializeModelParallel"
 	if !dist.IsInitialized(r) {

@@ -19,8 +19,9 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(rapidtest.Main(m)) }
 
-// newSystem creates a context with the given number of SIPs. Each SIP has 2 cubes of 2 PEs,
-// unless the settings in `sets` change this. The test fails if the context detects a race.
+// newSystem creates a context with the given number of SIPs, and returns its main rank.
+// Each of `sets` changes one value of the topology. Without `sets`, each SIP has 2 cubes of
+// 2 PEs. The test fails if the context detects a race.
 func newSystem(t testing.TB, sips int, sets ...string) *torch.Rank {
 	t.Helper()
 	if sets == nil {

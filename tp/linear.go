@@ -136,7 +136,8 @@ func (l *Linear) check(x *torch.Tensor, cols int) error {
 }
 
 // forwardResult returns the three results of Forward: y, the bias if Forward did not add
-// it, and err with the name of the layer.
+// it, and nil. If err is not nil, it frees y and returns err with the name of the layer in
+// front.
 func (l *Linear) forwardResult(y *torch.Tensor, err error) (_, bias *torch.Tensor, _ error) {
 	if y, err = wrapResult(l.Name, y, err); err == nil && l.o.SkipBiasAdd {
 		bias = l.Bias
@@ -157,11 +158,11 @@ func (l *Linear) newTensor(shape torch.Shape, on torch.DPPolicy) (*torch.Tensor,
 	return l.rank.Empty(l.o.dtype(), shape, on)
 }
 
-// gatherRows returns the input rows of all ranks. Without SequenceParallel that is x
-// itself. With SequenceParallel it is a list with one tensor for each rank, each with the
-// placement of x. If the cubes compute different tokens, gatherRows copies this list to one
-// tensor, in which each cube has the rows that it computes, because all PEs of a cube read
-// these rows.
+// gatherRows returns the input rows of all ranks. Without SequenceParallel, or in a group
+// of one rank, that is x itself. Otherwise it is a list with one tensor for each rank, each
+// with the placement of x. If the cubes compute different tokens, gatherRows copies this
+// list to one tensor, in which each cube has the rows that it computes, because all PEs of
+// a cube read these rows.
 func (l *Linear) gatherRows(x *torch.Tensor) (stack, error) {
 	if !l.o.SequenceParallel || l.group.Size() == 1 {
 		return stack{x}, nil

@@ -89,7 +89,8 @@ func TestNormsLargerThanTCM(t *testing.T) {
 	requireChecks(t, self)
 }
 
-// TestNormMisuse checks the errors of norms for wrong arguments.
+// TestNormMisuse checks the errors of norms for wrong arguments, and that a norm of no rows
+// is allowed.
 func TestNormMisuse(t *testing.T) {
 	self := newSystem(t, 1)
 	r := torch.Must(NewRMSNorm(self, "in", 8, 0, Options{}))

@@ -14,7 +14,8 @@ const defaultOrder = "tp-cp-ep-dp-pp"
 type sizes map[string]int
 
 // orderDims returns the dimensions that `order` lists, in lower case, followed by the
-// dimensions that `order` leaves out. A dimension may be left out only if its size is 1.
+// dimensions that `order` leaves out. It returns an error if `order` has an unknown
+// dimension, has a dimension twice, or leaves out a dimension whose size is not 1.
 func (s sizes) orderDims(order string) ([]string, error) {
 	known := strings.Split(defaultOrder, "-")
 	if order == "" {

@@ -55,8 +55,8 @@ func splitColumns(row []box, pieces int) []interval {
 	return splitRanges([]int{0, most}, tl.CDiv(most, pieces))
 }
 
-// multiplyOverlapped computes the product x·weight and reduces it over the ranks into y,
-// piece by piece.
+// multiplyOverlapped computes the product x·weight, reduces it over the ranks into y and
+// adds the bias, piece by piece. With SkipBiasAdd it does not add the bias.
 func (l *RowParallelLinear) multiplyOverlapped(x, y *torch.Tensor) error {
 	o := &overlap{l: l, y: y, plans: map[int][]*plan{}, copies: map[int][]*pass{}, pesByColumn: map[int][]int{}}
 	for i, part := range splitColumns(firstRowBoxes(l.rank, l.o.weight(), l.out), l.o.Overlap) {

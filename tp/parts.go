@@ -68,7 +68,7 @@ func (p *exchange) evenParts(a axis, x *torch.Tensor) ([]int, error) {
 
 // partSizes returns the sizes, along axis a, of the parts of x that are sent to each rank,
 // and of the parts that are received from each rank. These are `in` and `out`, or equal
-// sizes if both are nil.
+// sizes if both are nil. It returns an error if the sizes do not fit x and the group.
 func (p *exchange) partSizes(a axis, x *torch.Tensor, in, out []int) (send, receive []int, err error) {
 	if in == nil && out == nil {
 		send, err = p.evenParts(a, x)
@@ -124,9 +124,10 @@ func (p *exchange) joinParts(a axis, list stack) (*torch.Tensor, error) {
 	return y, copyMatrix(p.r, p.who, a.join(list), stack{y}.blocks())
 }
 
-// fillAndReduce calls fill to compute the rank's addend, and sums the addends of the ranks
-// of group g into y. Without scatter, y gets the whole sum. With scatter, y gets the rank's
-// rows of the sum, and the addend is a stack of tensors like y, one for each rank.
+// fillAndReduce calls `fill` to compute the rank's addend, and sums the addends of the
+// ranks of group g into y. If `scatter` is false, y gets the whole sum. If `scatter` is
+// true, y gets the rank's rows of the sum, and the addend is a stack of tensors like y, one
+// for each rank.
 func fillAndReduce(r *torch.Rank, g *dist.Group, y *torch.Tensor, scatter bool, fill func(addend stack) error) error {
 	size := g.Size()
 	if !scatter || size == 1 {

@@ -105,8 +105,8 @@ func (p *pass) run(t *tl.PE) {
 }
 
 // applyElementwise launches a kernel that computes out = f(in…) element by element. Each PE
-// that holds a shard of out computes this shard and stores all of its copies. The function
-// `in` returns the operands for the box of a shard.
+// that holds a shard of the first copy of out computes this shard and stores it in all
+// copies. The function `in` returns the operands for the box of a shard.
 func applyElementwise(r *torch.Rank, name string, out *torch.Tensor, f func([]tl.Tile) tl.Tile, in func(b box) []operand) error {
 	var passes jobs[*pass]
 	using := []*torch.Tensor{out}

@@ -76,9 +76,9 @@ func (l *RowParallelLinear) Forward(x *torch.Tensor) (y, bias *torch.Tensor, err
 	return l.forwardResult(y, err)
 }
 
-// checkInput returns an error unless x has the given number of columns. If x has the number
-// of columns that the opposite value of InputIsParallel requires, the error names this
-// option.
+// checkInput returns an error unless x has the given number of columns and the dtype of the
+// layer. If x has the number of columns that the opposite value of InputIsParallel
+// requires, the error names this option.
 func (l *RowParallelLinear) checkInput(x *torch.Tensor, cols int) error {
 	err := l.check(x, cols)
 	shape, mine := x.Shape(), l.InFeaturesPerPartition()
@@ -96,8 +96,9 @@ func (l *RowParallelLinear) checkInput(x *torch.Tensor, cols int) error {
 	return err
 }
 
-// inspectInput checks the input x. It reports whether x has the columns of all ranks, and
-// returns the shape of the rank's part of the result.
+// inspectInput checks the input x and returns the shape of the rank's part of the result.
+// `whole` reports whether x has the columns of all ranks, so that the rank must take its
+// own columns. In a group of one rank, `whole` is false.
 func (l *RowParallelLinear) inspectInput(x *torch.Tensor) (whole bool, shape torch.Shape, err error) {
 	cols := l.InFeaturesPerPartition()
 	if whole = !l.o.InputIsParallel && l.group.Size() > 1; whole {
@@ -113,9 +114,9 @@ func (l *RowParallelLinear) inspectInput(x *torch.Tensor) (whole bool, shape tor
 	return whole, shape, err
 }
 
-// multiplyAndReduce returns the sum of the products of all ranks, plus the bias. With
-// SequenceParallel it returns the rank's rows of the sum. shape is the shape of the
-// returned tensor.
+// multiplyAndReduce returns the sum of the products of all ranks, plus the bias unless
+// SkipBiasAdd is set. With SequenceParallel it returns the rank's rows of the sum. shape is
+// the shape of the returned tensor.
 func (l *RowParallelLinear) multiplyAndReduce(x *torch.Tensor, shape torch.Shape) (*torch.Tensor, error) {
 	if len(l.Weight) > 1 {
 		y, err := l.newTensor(shape, l.o.output())

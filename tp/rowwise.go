@@ -104,7 +104,7 @@ type launchOperands struct {
 }
 
 // launch runs the kernel `do` on every share. It calls `do` once for each band of rows of
-// the share.
+// the share. The name of the launch ends with `step`.
 func (r *rowwise) launch(step string, use launchOperands, do func(b *band)) error {
 	var walks []*walk
 	for i := range r.shares {
@@ -126,9 +126,10 @@ func GELU(r *torch.Rank, name string, x *torch.Tensor) (*torch.Tensor, error) {
 	}, x)
 }
 
-// SwiGLU returns gate·sigmoid(gate)·up for each pair of a gate and the column that it
-// gates. x is the result of layer, which has the option Gated. The result is a new tensor
-// with half as many columns as x. It is computed in f32 and rounded once.
+// SwiGLU returns gate·sigmoid(gate)·up for each element `gate` of a gate's column and the
+// element `up` that it gates. x is the result of layer, which has the option Gated. The
+// result is a new tensor with half as many columns as x. It is computed in f32 and rounded
+// once.
 func SwiGLU(name string, layer *ColumnParallelLinear, x *torch.Tensor) (*torch.Tensor, error) {
 	r, weight := layer.rank, layer.o.weight()
 	shape := x.Shape()
@@ -161,8 +162,8 @@ func gatedColumns(r *torch.Rank, weight torch.DPPolicy, first, half, out int) (c
 	return columns
 }
 
-// Add returns the elementwise sum of x and y as a new tensor with the shape, dtype and
-// placement of x.
+// Add returns the elementwise sum of x and y, which have the same shape and dtype. The
+// result is a new tensor with the shape, dtype and placement of x.
 func Add(r *torch.Rank, name string, x, y *torch.Tensor) (*torch.Tensor, error) {
 	return mapElements(r, name, addTiles, x, y)
 }

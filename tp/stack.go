@@ -30,7 +30,7 @@ func nonNil(list ...*torch.Tensor) stack {
 	return slices.DeleteFunc(list, func(x *torch.Tensor) bool { return x == nil })
 }
 
-// shape returns the shape of the matrix that blocks returns.
+// shape returns the shape of the matrix that the method blocks returns.
 func (s stack) shape() torch.Shape {
 	rows, cols := s.blocks().extents()
 	return torch.Shape{rows, cols}

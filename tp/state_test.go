@@ -70,8 +70,9 @@ func TestGroupsOnEveryRank(t *testing.T) {
 	}
 }
 
-// checkGroups runs an all-reduce of rank numbers in each of the rank's groups and checks
-// the sum. In a group of which the rank is not a member, collectives must return an error.
+// checkGroups checks the members of each of the rank's groups. It runs an all-reduce of
+// rank numbers in each group and checks the sum. In a group of which the rank is not a
+// member, collectives must return an error.
 func checkGroups(t *testing.T, rank int, self *torch.Rank) {
 	all, err := division{world: dist.GetWorldSize(self), tensor: 2, pipeline: 4, order: "tp-dp-pp"}.groups()
 	torch.OK(err)
@@ -182,8 +183,9 @@ func TestReduceWithinGroups(t *testing.T) {
 	}
 }
 
-// TestBeforeInitialisation checks the errors before InitProcessGroup and
-// InitializeModelParallel and after DestroyModelParallel.
+// TestBeforeInitialisation checks the errors before InitProcessGroup, before
+// InitializeModelParallel and after DestroyModelParallel. It also checks the errors of
+// InitializeModelParallel for wrong arguments and for a second call.
 func TestBeforeInitialisation(t *testing.T) {
 	r := newSystem(t, 2)
 	err := r.Spawn(func(r *torch.Rank) error {

@@ -7,8 +7,9 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// TestTightTCM checks that TCM is large enough for blocks of any shape while rows of x
-// nearly fill their half of TCM, and that no tile is evicted before its last use.
+// TestTightTCM checks that products of matrices of many shapes are exact with a tiny TCM.
+// In some of the cases the rows of x nearly fill their half of TCM, and the tiles of the
+// blocks must fit in the rest.
 func TestTightTCM(t *testing.T) {
 	alone := torch.DPPolicy{NumCubes: 1, NumPEs: 1}
 	for _, c := range []struct{ m, k, n int }{

@@ -12,9 +12,9 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// newRequest returns a group and a request for the collective c. The group is the one that
-// the call names, or else the default group. root is a rank of the world; it is ignored if
-// the collective has no root.
+// newRequest returns a request for the collective c and the group that runs it. The group
+// is the only element of `group`, or the default group if `group` is empty or its element
+// is nil. root is a rank of the world; it is ignored if the collective has no root.
 func (d *state) newRequest(c ccl.Collective, op ReduceOp, root int, group []*Group) (*Group, *request, error) {
 	g, err := d.group(c.String(), group)
 	if err != nil {
@@ -27,9 +27,9 @@ func (d *state) newRequest(c ccl.Collective, op ReduceOp, root int, group []*Gro
 	return g, r, nil
 }
 
-// setSignature sets the signature of the request, the text of everything that must be the
-// same on all ranks: the collective, the description of the operand, the reduction and the
-// root. It returns the request.
+// setSignature sets the signature of the request and returns the request. The signature is
+// a text with everything that must be the same on all ranks: the collective, `operand`, the
+// reduction and the root, if there is one. `operand` describes the tensors of the call.
 func (r *request) setSignature(g *Group, operand string) *request {
 	r.signature = fmt.Sprintf("%v of %s", r.collective, operand)
 	if r.collective.Reduces() {
@@ -41,8 +41,10 @@ func (r *request) setSignature(g *Group, operand string) *request {
 	return r
 }
 
-// callOnLists calls the collective c on lists of tensors. The rank sends the tensors of one
-// list (in) and receives into the tensors of the other (out). root is a rank of the world.
+// callOnLists calls the collective c on lists of tensors. The rank sends the tensors of
+// `in` and receives into the tensors of `out`. root is a rank of the world. callOnLists
+// panics if a list has the wrong length, the dtypes differ, or two tensors of `out`
+// overlap.
 func (d *state) callOnLists(c ccl.Collective, out, in []*torch.Tensor, root int, op ReduceOp, group []*Group) (*Work, error) {
 	g, r, err := d.newRequest(c, op, root, group)
 	if err != nil {
@@ -118,8 +120,9 @@ func checkDisjoint(in, out []*tensor) {
 }
 
 // splitRows divides the first axis of x into one span for each rank of the group g; splits
-// has the number of rows of each span. Without splits the rows are divided evenly. `what`
-// is "send" or "receive", for errors.
+// has the number of rows of each span. Without splits the rows are divided evenly.
+// splitRows panics if an even division is not possible, or if splits does not fit x and g.
+// `what` is "send" or "receive", for errors.
 func (d *state) splitRows(g *Group, what string, x *tensor, splits []int) (list []span) {
 	n := len(g.shared.ranks)
 	total := d.localElems(g, x)
@@ -231,11 +234,11 @@ func (d *state) checkEqualParts(g *Group, x *tensor) {
 	}
 }
 
-// resolveAlgorithm returns the algorithm with the given name, or the default algorithm if
-// the named algorithm does not support the collective of plan. For ccl.Auto it returns the
-// cheapest algorithm that fits, the same for all lanes. reserved is the TCM in bytes that a
-// producer needs on each PE. If queuesOnly is true, ccl.Auto excludes algorithms that need
-// inboxes.
+// resolveAlgorithm returns the algorithm with the given name. If this algorithm does not
+// support the collective of plan, it returns the default algorithm. It returns an error if
+// there is no algorithm with this name. For ccl.Auto it returns the cheapest algorithm that
+// fits, the same for all lanes. reserved is the TCM in bytes that a producer needs on each
+// PE. If queuesOnly is true, ccl.Auto excludes algorithms that need inboxes.
 func (c *world) resolveAlgorithm(name string, plan *ccl.Plan, lanes []lane, queues topology.IPCQ, reserved memory.Bytes, queuesOnly bool) (*ccl.Algorithm, error) {
 	does := plan.Collective
 	if name == ccl.Auto {

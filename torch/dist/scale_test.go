@@ -33,9 +33,10 @@ func newThousandSIPs(tb testing.TB) *torch.Rank {
 	return r
 }
 
-// measure runs a program on 1,024 SIPs and reports the time, the memory and the number of
-// events as metrics of the benchmark. The time includes the compilation of the topology.
-// The memory is all memory that the process obtained from the operating system.
+// measure runs a program on 1,024 SIPs. As metrics of the benchmark, it reports the time,
+// the CPU time, the memory, the number of events and the simulated time of the last
+// collective. The time includes the compilation of the topology. The memory is all memory
+// that the process obtained from the operating system.
 func measure(b *testing.B, run func(r *torch.Rank) error) {
 	began := cpuTime()
 	for b.Loop() {

@@ -21,8 +21,8 @@ func divide(list []int, i, k int) []int {
 	return list[from:min(from+per, len(list))]
 }
 
-// bounds returns the first index of list and the number of indices. list has consecutive
-// indices; if it is empty, start is -1.
+// bounds returns the first index in list and the number of indices. The indices in list are
+// consecutive. If list is empty, start is -1.
 func bounds(list []int) (start, extent int) {
 	if len(list) == 0 {
 		return -1, 0
@@ -88,7 +88,8 @@ func TestEveryTripleOfSplits(t *testing.T) {
 }
 
 // TestSIPsOfAPolicy checks which SIPs a policy uses. If SIP is Replicate and NumSIPs is 0,
-// the policy uses only the device of the rank.
+// the policy uses only the device of the rank. It also checks the texts of policies and
+// tensors, and the errors for policies that do not fit the system.
 func TestSIPsOfAPolicy(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{Topology: hostedtest.System(t, "ring6", "system.sips.count=3")})
 	l.SetDevice(2)
@@ -135,8 +136,8 @@ func TestSIPsOfAPolicy(t *testing.T) {
 }
 
 // newOverRanks returns a matrix that the policy p divides by columns over the ranks. Each
-// rank has `rows` rows and `cols` columns. value(rank, row, col) is the element in a row
-// and a column of the part of a rank.
+// rank has `rows` rows and `cols` columns. value(rank, row, col) is the element at row and
+// col of that rank's part.
 func newOverRanks(l *hostedtest.Lab, p torch.DPPolicy, rows, cols int, value func(rank, row, col int) int) *torch.Tensor {
 	l.T.Helper()
 	ranks := len(l.Layout(torch.Shape{1}, p))
@@ -164,9 +165,9 @@ func checkOverRanks(l *hostedtest.Lab, what string, x *torch.Tensor, want func(r
 	}
 }
 
-// TestCollectivesOverSIPs checks every collective of a program without Spawn. The tensors
-// are divided by columns over the PEs of several SIPs. Most tensors have one row, so that
-// each rank has a vector.
+// TestCollectivesOverSIPs checks the results of every collective in a program without
+// Spawn. The tensors are divided by columns over the PEs of several SIPs. Most tensors have
+// one row, so that each rank has a vector.
 func TestCollectivesOverSIPs(t *testing.T) {
 	const n = 5
 	columns := torch.DPPolicy{SIP: torch.ColumnWise, Cube: torch.ColumnWise, PE: torch.ColumnWise}

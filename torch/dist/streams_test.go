@@ -75,7 +75,8 @@ func TestACopyOutlivesItsSource(t *testing.T) {
 
 // TestLaunchesFollowEachOther checks that a launch starts at the instant at which the
 // previous launch ends, on the same PEs and on other PEs. The latency from the host to the
-// device does not delay the launch, because the host sends launches before their turn.
+// device does not delay the launch, because the host sends launches before their turn. A
+// launch that the host sends after all others have ended must be delayed.
 func TestLaunchesFollowEachOther(t *testing.T) {
 	l := hostedtest.New(t, hostedtest.Far(t, 1))
 	var all []*torch.Launched

@@ -12,7 +12,8 @@ import (
 )
 
 // TestOrderOfAGroup checks that the ranks of a group are sorted unless KeepOrder is given,
-// and that the blocks of a collective are in the order of the ranks in the group.
+// and that the blocks of a collective are in the order of the ranks in the group. NewGroup
+// must not change the list of ranks that it is given.
 func TestOrderOfAGroup(t *testing.T) {
 	for _, c := range []struct {
 		opts []dist.GroupOption

@@ -35,14 +35,16 @@ type TimeoutError struct {
 	half    bool       // whether the operation is a message of which the program has enqueued only one end
 }
 
-// newTimeoutError returns the error for an operation that has not ended within its timeout.
+// newTimeoutError returns the error for the operation op, which has not ended within its
+// timeout `after`.
 func newTimeoutError(op *stream.Operation, after torch.Time) *TimeoutError {
 	missing := op.Missing()
 	return &TimeoutError{Name: op.Name, After: after, Missing: missing, half: op.Message && op.IsPartial() && len(missing) == 0}
 }
 
 // Error returns a text that names the operation, the timeout and the ranks that had not
-// called the operation.
+// called the operation. If all ranks had called it, the text says so, or says that one end
+// of a message had not been enqueued.
 func (e *TimeoutError) Error() string {
 	switch {
 	case e.arrival:

@@ -119,8 +119,9 @@ func TestUnexpiredTimeoutsChangeNothing(t *testing.T) {
 	}
 }
 
-// TestTimeoutsOfRanksThatNeverCome checks that the error names the ranks that can never
-// call a collective, with and without a timeout.
+// TestTimeoutsOfRanksThatNeverCome checks the error if a rank can never call a collective,
+// because it has returned or because two ranks wait for each other. The error must be the
+// same with and without a timeout.
 func TestTimeoutsOfRanksThatNeverCome(t *testing.T) {
 	for want, do := range map[string]worker{
 		"rank 3: returned without all_reduce 1 of the default group, for which ranks 0-2 wait": func(r *torch.Rank) error {
@@ -198,7 +199,8 @@ func TestTimeoutOfHalfAMessage(t *testing.T) {
 }
 
 // TestTimeoutsAreInherited checks that groups inherit the timeout of the default group
-// unless an option sets another one, and that all ranks must give the same timeout.
+// unless an option sets another one. It also checks that all ranks must give the same
+// timeout, and that a negative timeout is refused.
 func TestTimeoutsAreInherited(t *testing.T) {
 	_, err := withTimeout(t, 3, time.Microsecond, func(r *torch.Rank) error {
 		g := torch.Must(dist.NewGroup(r, []int{0, 1}, dist.Timeout(0)))
@@ -222,8 +224,8 @@ func TestTimeoutsAreInherited(t *testing.T) {
 	hostedtest.Says(t, "misuse", hostedtest.Misuse(func() { dist.Timeout(-1)(&dist.GroupOptions{}) }), "torch: Timeout: a timeout of -1ns: give one from 0 to an hour of simulated time")
 }
 
-// TestWaitTimeout checks that WaitTimeout returns when the time has passed, and that the
-// collective continues afterwards.
+// TestWaitTimeout checks that WaitTimeout returns a TimeoutError when the time has passed.
+// The collective must continue, so that a second WaitTimeout succeeds.
 func TestWaitTimeout(t *testing.T) {
 	var took torch.Time
 	l, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
@@ -273,9 +275,10 @@ func TestTimeoutsWithoutSpawn(t *testing.T) {
 	hostedtest.Says(t, "Synchronize", l.Synchronize(), "all_reduce 1 of the default group: not ended within 300ns, though all its ranks have called it: raise the timeout")
 }
 
-// TestMonitoredBarrier checks that the error of rank 0 names the first rank that has not
+// TestMonitoredBarrier checks that the error of rank 0 names the lowest rank that has not
 // arrived, or all such ranks. It also checks that the barrier then fails on all ranks, and
-// that later operations do not wait for the barrier.
+// that later operations do not wait for the barrier. If rank 0 itself does not arrive in
+// time, another rank must report it.
 func TestMonitoredBarrier(t *testing.T) {
 	for _, c := range []struct {
 		all  bool

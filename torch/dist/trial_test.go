@@ -118,8 +118,10 @@ var partialLayouts = []layout{
 	{"addends of addends", torch.DPPolicy{Cube: torch.Partial, PE: torch.Partial, NumCubes: 2, NumPEs: 2}, 4, false},
 }
 
-// value returns element i of an addend of a block on a rank. The values are chosen so that
-// every reduction over up to 28 ranks and addends is exact in every dtype.
+// value returns the input value of element i of a block, for the given rank and addend. All
+// elements of an addend other than 0 are equal, because a kernel fills the addend with one
+// value. The values are chosen so that every reduction over up to 28 ranks and addends is
+// exact in every dtype.
 func (tr trial) value(rank, addend, block, i int) float64 {
 	n := 3*rank + 5*block + 7*i
 	if addend > 0 {
@@ -142,8 +144,8 @@ func (tr trial) value(rank, addend, block, i int) float64 {
 // rank has no such tensor.
 type tensorSet [][]float64
 
-// inputs returns the input values of one block on all ranks. rows(i) is the number of rows
-// of the block on rank i.
+// inputs returns the input values of one block on all ranks. rows(rank) is the number of
+// rows of the block on that rank.
 func (tr trial) inputs(block int, rows func(rank int) int) tensorSet {
 	s := make(tensorSet, len(tr.group))
 	for rank := range s {
@@ -230,8 +232,7 @@ func (tr trial) blockRows(rank int) int { return tr.rows[rank%len(tr.rows)] }
 // the same size.
 func (tr trial) sameRows(int) int { return tr.rows[0] }
 
-// pairRows returns the number of rows of the block that one rank (from) sends to another
-// (to).
+// pairRows returns the number of rows of the block that rank `from` sends to rank `to`.
 func (tr trial) pairRows(from, to int) int {
 	if tr.symmetric {
 		return tr.rows[(from+to)%len(tr.rows)]
@@ -352,7 +353,8 @@ type collectiveCall struct {
 	async         func(x []*torch.Tensor) (*dist.Work, error)
 }
 
-// do makes the tensors of k, calls the collective and checks all copies of all tensors.
+// do makes the tensors of k, calls the collective and checks all copies of all tensors. It
+// also checks that the rows around tensors that are slices have not changed.
 func (c *caller) do(k collectiveCall) error {
 	var x []*torch.Tensor // the tensors that the caller has
 	var after []tensorSet
@@ -389,8 +391,9 @@ func (c *caller) do(k collectiveCall) error {
 	return nil
 }
 
-// run runs the trial on a new machine and returns an error if a value is wrong or a race is
-// found. o must have a topology that fits the trial.
+// run runs the trial on a new machine. It returns an error if a value is wrong or a race is
+// found. It also returns an error if the collective supports the algorithm of the trial but
+// ran with another one. o must have a topology that fits the trial.
 func (tr trial) run(o torch.Options) error {
 	c, err := torch.New(context.Background(), o)
 	if err != nil {

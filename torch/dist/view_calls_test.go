@@ -13,8 +13,9 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// TestPiecesOfViewsWithThreeAxes checks the pieces of boxes of views with the axes s, b and
-// h. Such a view counts as a matrix of s·b rows and h columns.
+// TestPiecesOfViewsWithThreeAxes checks the result of Pieces for boxes in views with the
+// axes s, b and h. Pieces treats such a view as a matrix of s·b rows and h columns. It must
+// refuse a view in which the distance between consecutive rows varies.
 func TestPiecesOfViewsWithThreeAxes(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{})
 	x := l.Ints(lists.Count(0, 60), torch.I32, torch.On(0, 1), 5, 3, 4) // s of 0 to 2 on PE 0, 3 and 4 on PE 1

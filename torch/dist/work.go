@@ -16,7 +16,7 @@ type Work struct {
 }
 
 // waitingRank returns the rank that waits for the collective: the rank that called it or,
-// after Spawn has returned, the program.
+// after Spawn has returned, the main rank of the program.
 func (w *Work) waitingRank() *stream.Rank {
 	if w.d.s.Over {
 		return w.d.s.Main()
@@ -68,9 +68,10 @@ func (w *Work) checkWaited(op string) {
 // when it is called.
 const pollTime = 100 * simtime.Nanosecond
 
-// IsCompleted reports whether the collective has ended. If it has not, the call takes 100
-// ns of simulated time. Without this time, a loop that repeats IsCompleted until the result
-// is true would never end.
+// IsCompleted reports whether the collective has ended. If it has not, IsCompleted lets 100
+// ns of simulated time pass and tests again. Without this time, a loop that repeats
+// IsCompleted until the result is true would never end. After a result of true, the rank
+// need not call Wait.
 func (w *Work) IsCompleted() bool {
 	w.checkExists("IsCompleted")
 	h := w.handle
