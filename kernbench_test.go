@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestRun checks the exit status and the output of Run.
+// TestRun checks the exit status and the output of Run with the argument --version.
 func TestRun(t *testing.T) {
 	var out, errs bytes.Buffer
 	if code := kernbench.Run(t.Context(), []string{"--version"}, &out, &errs); code != 0 {

@@ -18,7 +18,8 @@ var packageDirs = map[string]string{
 
 // TestNamesExist checks that each Go name in the last column of a table in names.md is
 // declared, and that each command and flag there is in commands.md. A Go name is a package
-// and a declaration, or a type and a method or field, joined by a dot.
+// and a declaration, or a type and a method or field, joined by a dot. A capitalized name
+// without a package or type is an error.
 func TestNamesExist(t *testing.T) {
 	const page, commands = "docs/write/names.md", "docs/use/commands.md"
 	packages := map[string]map[string]bool{}
@@ -71,9 +72,9 @@ func namesInTables(page string) (names []string) {
 	return names
 }
 
-// isDeclared reports whether name is declared. A name such as tl.CDiv must be declared by
-// package tl. A name such as PE.Load must be a method or field of a type in any package.
-// packages has the exported names of each package.
+// isDeclared reports whether the given name is declared. A name such as tl.CDiv must be
+// declared by package tl. A name such as PE.Load must be a method or field of a type in any
+// package. `packages` has the exported names of each package.
 func isDeclared(packages map[string]map[string]bool, name string) bool {
 	owner, declared, _ := strings.Cut(name, ".")
 	if names, ok := packages[owner]; ok {
@@ -87,8 +88,8 @@ func isDeclared(packages map[string]map[string]bool, name string) bool {
 	return false
 }
 
-// exportedNames returns the names of the exported declarations of the package in dir.
-// Exported methods and fields have names of the form Type.Name.
+// exportedNames returns the names of the exported declarations of the package in the folder
+// `dir`. Exported methods and fields have names of the form Type.Name.
 func exportedNames(t *testing.T, dir string) map[string]bool {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
@@ -138,7 +139,7 @@ func addNames(names map[string]bool, decl ast.Decl) {
 	}
 }
 
-// addFields adds the fields of the struct type named owner, as Owner.Name.
+// addFields adds the fields of the struct type with the name `owner`, as Owner.Name.
 func addFields(names map[string]bool, owner string, fields *ast.StructType) {
 	for _, field := range fields.Fields.List {
 		for _, name := range field.Names {

@@ -75,8 +75,8 @@ func allTuples(op Op, d DType) [][]byte {
 	return args
 }
 
-// checkApplyResult checks that Apply gives the same bits as the reference for args, and
-// that it does not change args.
+// checkApplyResult checks that Apply gives the same bits as the reference for args. It also
+// checks that Apply does not change args and writes nothing outside of the destination.
 func checkApplyResult(t *testing.T, op Op, d DType, args [][]byte) {
 	t.Helper()
 	to := op.Result(d)
@@ -110,8 +110,8 @@ func checkApplyResult(t *testing.T, op Op, d DType, args [][]byte) {
 	}
 }
 
-// TestApplyInPlace checks that Apply gives the same result if its destination is also one
-// of its arguments.
+// TestApplyInPlace checks that Apply gives the same result if its destination is also its
+// last argument.
 func TestApplyInPlace(t *testing.T) {
 	withAndWithoutVector(t, func(t *testing.T) {
 		for _, op := range elementwiseOps {
@@ -186,8 +186,8 @@ func TestSpecialResults(t *testing.T) {
 	}
 }
 
-// TestMisusePanics checks that functions of the package panic with a clear message if the
-// caller passes wrong arguments.
+// TestMisusePanics checks that functions of the package panic with a message if the caller
+// passes wrong arguments.
 func TestMisusePanics(t *testing.T) {
 	two, four := make([]byte, 2), make([]byte, 4)
 	for name, f := range map[string]func(){

@@ -60,7 +60,8 @@ func BenchmarkF16AddRatio(b *testing.B) {
 // compareTimes measures the functions `ours` and `theirs` in alternation and uses the
 // fastest round of each, so that other load on the computer affects both equally. It fails
 // if `theirs` takes less than `least` times as long as `ours`. A round consists of `steps`
-// calls. `name` is the name of `theirs` in the report.
+// calls. `name` is the name of `theirs` in the report. On a processor without the vector
+// instructions, compareTimes skips the benchmark.
 func compareTimes(b *testing.B, least float64, name string, steps int, ours, theirs func()) {
 	if !vector {
 		b.Skip("no AVX2 and F16C: nothing is promised")

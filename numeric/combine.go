@@ -21,7 +21,7 @@ func CombineStreaming(op Op, d DType, x, y []byte, dst ...[]byte) {
 	combineInto(op, d, x, y, dst, true)
 }
 
-// combineInto implements Combine and, if streaming is true, CombineStreaming.
+// combineInto implements Combine and, if `streaming` is true, CombineStreaming.
 func combineInto(op Op, d DType, x, y []byte, dst [][]byte, streaming bool) {
 	checkCombine(op, d, x, y, dst)
 	var also []byte

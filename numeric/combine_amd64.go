@@ -3,10 +3,11 @@ package numeric
 // group is the number of bytes of each operand that the assembly combines at a time.
 const group = 128
 
-// combineVector computes op of x and y into dst and, if it is not nil, into the second
-// destination `also`. If there is no assembly for op and d, it does nothing and returns
-// false. Streaming stores must be aligned. If the two destinations do not become aligned at
-// the same element, it uses plain stores.
+// combineVector computes op of x and y and writes the results to dst, and also to the
+// second destination `also` unless `also` is nil. If there is no assembly for op and d, it
+// does nothing and returns false. If `streaming` is set, it uses streaming stores, which
+// must be aligned. If the two destinations do not become aligned at the same element, it
+// uses plain stores.
 func combineVector(op Op, d DType, dst, also, x, y []byte, streaming bool) bool {
 	if !vector || !isVectorised(op, d) {
 		return false
@@ -33,7 +34,7 @@ func combineVector(op Op, d DType, dst, also, x, y []byte, streaming bool) bool 
 
 // combinePadded computes op for the bytes in [from, to) of x and y, which are fewer than a
 // group of 128 bytes. It copies them to a padded group, combines the group, and copies the
-// result to dst and, if it is not nil, to `also`.
+// result to dst, and to `also` unless `also` is nil.
 func combinePadded(op Op, d DType, dst, also, x, y []byte, from, to int) {
 	if from == to {
 		return

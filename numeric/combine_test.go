@@ -107,8 +107,8 @@ func TestCombineSeesEveryNaN(t *testing.T) {
 	}
 }
 
-// TestCopyStreaming checks that CopyStreaming copies the number of bytes of the shorter
-// slice, as copy does.
+// TestCopyStreaming checks that CopyStreaming fills a destination that is shorter than the
+// source, and writes nothing outside of the destination.
 func TestCopyStreaming(t *testing.T) {
 	all := random(1, U8, 9999)
 	lengths := []int{4096, 9996}

@@ -98,7 +98,7 @@ func (buf *panels[T]) multiply(p *product) {
 
 // addProducts adds a part of the product to rows × cols elements of acc that start at (i,
 // j+c). The part is the product of the panel of a with the columns of the panel of b from c
-// on. depth is the number of products per element.
+// on. `depth` is the number of products per element.
 func (buf *panels[T]) addProducts(p *product, i, j, c, rows, depth, cols int) {
 	to := DotType(p.d)
 	acc, stride := p.acc[(i*p.n+j+c)*to.Size():], p.n*to.Size()
@@ -143,9 +143,9 @@ func convert[T number](d DType, dst []T, src []byte) {
 	}
 }
 
-// dotPanel adds the product of a and b to sums. a has rows × depth elements, b has depth ×
-// dotCols and sums has rows × dotCols. It computes four columns at a time, and at least the
-// first `cols` columns.
+// dotPanel adds the product of a and b to sums. a has rows × depth elements. b has `depth`
+// rows, which start dotPitch elements apart. sums has rows × dotCols elements. dotPanel
+// computes four columns at a time, and at least the first `cols` columns.
 func dotPanel[T number](sums, a, b []T, rows, depth, cols int) {
 	for r := range rows {
 		a := a[r*depth:][:depth]

@@ -74,8 +74,9 @@ func refMultiplyAdd(d DType, sum, x, y uint64) uint64 {
 	}
 }
 
-// TestDotInParts checks that a loop of Dot over tiles of K gives the same bits as one call,
-// and that the assembly gives the same bits as Go.
+// TestDotInParts checks that two calls of Dot, each for a part of K, give the same bits as
+// one call. The first of the two calls runs without the assembly, so that the test also
+// checks that the assembly gives the same bits as Go.
 func TestDotInParts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := rapid.SampledFrom(DTypes).Draw(t, "dtype")

@@ -18,7 +18,7 @@ const (
 	f32Inf  = 0x7f80_0000
 )
 
-// F16ToF32 converts an f16 to float32 exactly.
+// F16ToF32 converts an f16 to float32 exactly. Every NaN becomes the same NaN.
 func F16ToF32(h uint16) float32 {
 	sign := uint32(h&0x8000) << 16
 	magnitude := uint32(h & 0x7fff)

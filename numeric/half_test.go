@@ -20,6 +20,7 @@ var halfCases = []halfCase{
 
 // TestHalfWidensAndReturnsAllPatterns checks that every bit pattern of f16 and bf16 is
 // converted to the right float32, and that the conversion back gives the same pattern.
+// Patterns of NaN must give the quiet NaN in both directions.
 func TestHalfWidensAndReturnsAllPatterns(t *testing.T) {
 	for _, c := range halfCases {
 		for bits := range 1 << 16 {

@@ -35,7 +35,7 @@ func load[T number](d DType, dst []T, src []byte) {
 	}
 }
 
-// store rounds the results in x to d and writes them to dst. It overwrites x.
+// store rounds the results in x to d and writes them to dst. It may change x.
 func store[T number](d DType, dst []byte, x []T) {
 	if d == F16 || d == BF16 {
 		narrow(d, dst, float32s(x))

@@ -82,7 +82,7 @@ func fold[T number](op Op, v T, x []T) T {
 }
 
 // reduceColumns reduces n rows of src to one row, dst, column by column. A row has w
-// elements, and rows start stride bytes apart.
+// elements, and rows start `stride` bytes apart.
 func reduceColumns[T number](op Op, d DType, dst, src []byte, n, w, stride int) {
 	var results, row [block]T
 	pairwise := [...]Op{Sum: Add, Max: Maximum, Min: Minimum}[op]

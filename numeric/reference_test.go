@@ -188,7 +188,7 @@ func refInt(op Op, d DType, args []uint64) uint64 {
 
 // refOrder returns the result of comparison op, 0 or 1. `order` is negative, zero or
 // positive if the first operand is less than, equal to or greater than the second.
-// unordered means that an operand is NaN.
+// `unordered` means that an operand is NaN.
 func refOrder(op Op, order int, unordered bool) uint64 {
 	holds := map[Op]bool{Lt: order < 0, Le: order <= 0, Gt: order > 0, Ge: order >= 0, Eq: order == 0, Ne: order != 0}
 	result, ok := holds[op]
@@ -274,7 +274,7 @@ func refFloat(op Op, d DType, args []uint64) uint64 {
 	return nearest(d, r)
 }
 
-// nanIf returns NaN if nan is true, else 1. The caller multiplies a result by it to
+// nanIf returns NaN if `nan` is true, else 1. The caller multiplies a result by it to
 // propagate NaN, because math.Max(+Inf, NaN) is +Inf.
 func nanIf(nan bool) float64 {
 	if nan {

@@ -117,7 +117,8 @@ type GemmPlan struct {
 	A, B    Matrix
 }
 
-// tilesK returns the number of tiles along K, at least 1; tilesN the number along N.
+// tilesK returns the number of tiles along K, at least 1. tilesN returns the number of
+// tiles along N.
 func (p *GemmPlan) tilesK() int { return max(1, ceilDiv(p.K, p.Tile.K)) }
 func (p *GemmPlan) tilesN() int { return ceilDiv(p.N, p.Tile.N) }
 
@@ -254,8 +255,9 @@ func (p *StreamPlan) Reads(i int) []Request {
 	return p.reads
 }
 
-// Step returns the work of step i. In a reduction, the step of the first operand only
-// fetches, because there is no partial result yet to combine it with.
+// Step returns the work of step i. In a reduction, the step of the first operand computes
+// nothing, because there is no partial result yet to combine the operand with. An
+// elementwise operation is part of the epilogue, which finishBox adds.
 func (p *StreamPlan) Step(i int) Step {
 	row, col, rows, cols, args, first, last := p.locate(i)
 	fetched := args.bytes(rows, cols)

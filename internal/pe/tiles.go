@@ -80,8 +80,9 @@ func (o *Overflow) Error() string {
 
 func (s *slot) bytes() memory.Bytes { return memory.Bytes(s.granules) * granule }
 
-// MakeSpace evicts tiles until n bytes are free, and returns the time from which they are
-// free. ok is false if the time is not known yet, because the next tile to evict is in use.
+// MakeSpace evicts tiles until n bytes are free and another tile can be added, and returns
+// the time from which the bytes are free. `ok` is false if the time is not known yet,
+// because the next tile to evict is in use or not ready.
 //
 // `keep` lists the operands of the current operation, which must not be evicted; they are
 // the tiles that were used last. If only tiles in `keep` and pinned tiles are left,

@@ -142,9 +142,10 @@ func (t *Trace) recordEnd(i int32, op memory.Op, n memory.Bytes, now simtime.Tim
 	t.channels[channel(op)].Slice(s)
 }
 
-// releasedBy returns the activity that allows command c to start at the time `at`. This is
-// the activity that made the last of its operands ready, the previous command of the unit,
-// or the activity that pushed the command.
+// releasedBy returns the activity that allows command c to start at the time `at`. If an
+// operand becomes ready at that time, it is the activity that made the operand ready.
+// Otherwise, if c was pushed earlier, it is the previous command of the unit. Otherwise it
+// is the activity that pushed c.
 func (p *Pipeline) releasedBy(c *Command, at simtime.Time) sim.Mark {
 	for _, t := range c.Args {
 		if t != 0 && p.tiles.slots[t].ready == at {
@@ -258,7 +259,7 @@ func (u *usageMeter) begin(class fabric.Class, now simtime.Time) {
 }
 
 // end counts a request of the given class that ends now. If no request of the class is in
-// flight any longer, it adds the busy interval to `to`.
+// flight any longer, end adds the busy interval to `to`, unless `to` is nil.
 func (u *usageMeter) end(class fabric.Class, now simtime.Time, to *Usage) {
 	u.requests[class]--
 	if u.requests[class] == 0 && to != nil {

@@ -23,7 +23,7 @@ func (s *instants) add(span Span) {
 	}
 }
 
-// spans returns the same time as a list of spans that do not touch each other.
+// spans returns the instants of the set as a list of spans that do not touch each other.
 func (s *instants) spans() (list Spans) {
 	for i := 0; i < len(s); i++ {
 		start := i
@@ -62,8 +62,8 @@ var anySpans = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Span {
 }), 0, 8)
 
 // drawSpans draws intervals and adds each of them to a list of spans and to a set of
-// instants. After each interval it checks that the list and the set contain the same time.
-// It returns the list and the set.
+// instants. After each interval it checks that the list and the set cover the same
+// instants. It returns the list and the set.
 func drawSpans(t *rapid.T, name string) (s Spans, set instants) {
 	for _, span := range anySpans.Draw(t, name) {
 		s.Add(span.Start, span.End)

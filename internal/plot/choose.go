@@ -54,7 +54,7 @@ func (f *Figure) recordChoice(flag string, values ...string) {
 }
 
 // chooseY chooses the columns of -y unless the request names them: the first measured
-// column, with its bounds.
+// column and, except in a heat map, its bounds.
 func (f *Figure) chooseY(d *data) error {
 	if f.Y != nil {
 		return nil
@@ -74,7 +74,8 @@ func (f *Figure) chooseY(d *data) error {
 
 // chooseX chooses the column of -x and the kind of figure, unless the request names them.
 // The column is the setting with the most distinct values, preferably numbers. The kind is
-// lines or bars.
+// lines if the column contains only numbers, otherwise bars. chooseX returns an error if
+// the request asks for a logarithmic x axis and the kind is not lines.
 func (f *Figure) chooseX(d *data) (err error) {
 	if f.X != "" {
 		if d.x, err = d.Find(f.X); err != nil {
@@ -100,8 +101,10 @@ func (f *Figure) chooseX(d *data) (err error) {
 	return nil
 }
 
-// chooseBy chooses the columns of --by: the settings that distinguish rows with the same x.
-// It chooses none if the request names columns, or if there would be too many series.
+// chooseBy chooses the columns of --by unless the request names them: the settings that
+// distinguish rows with the same x. If there are no such rows, it chooses the setting with
+// the most distinct values for a heat map, and nothing for other kinds. For kinds other
+// than a heat map, it also chooses nothing if there would be too many series.
 func (f *Figure) chooseBy(d *data) {
 	if f.By != nil {
 		return
@@ -140,8 +143,8 @@ func (d *data) withBounds(y int) []int {
 }
 
 // widestSetting returns the setting with the most distinct values, or -1 if every setting
-// has only one value. It prefers settings whose values are numbers. Of settings with the
-// same number of values, it returns the first.
+// has only one value. It prefers numeric settings for which `connects` returns true. Of
+// settings with the same number of values, it returns the first.
 func (d *data) widestSetting() int {
 	widest, most, numeric := -1, 1, false
 	for _, c := range d.settings() {
@@ -196,8 +199,8 @@ func (d *data) clashes(y int) [][]int {
 	return table.Clashes(drawn, func(row int) place { return place{d.Key(row, d.by), d.xValue(row)} })
 }
 
-// ambiguityError returns an error if clashes is not empty. The error names the columns that
-// would distinguish the rows of each group.
+// ambiguityError returns an error if `clashes` is not empty. The error names the columns
+// that would distinguish the rows of each group, or says that there are none.
 func (d *data) ambiguityError(clashes [][]int) error {
 	if len(clashes) == 0 {
 		return nil

@@ -41,7 +41,8 @@ type data struct {
 }
 
 // matchingRows returns the rows that match all conditions COLUMN=VALUE. Of several
-// conditions on one column, one must match.
+// conditions on one column, one must match. It is an error if no row matches a condition,
+// or all conditions together.
 func (d *data) matchingRows(conditions []string) ([]int, error) {
 	allowed := map[int][]string{}
 	for _, c := range conditions {
@@ -181,7 +182,8 @@ func (d *data) isBound(column int) bool {
 	return is(column) && slices.ContainsFunc(d.ys, func(y int) bool { return !is(y) })
 }
 
-// splitColumn splits the rows into the series of column y.
+// splitColumn splits the rows into the series of column y. It also counts the rows whose
+// checks failed, in d.notOK.
 func (d *data) splitColumn(y int) ([]Series, error) {
 	var series []Series
 	index := map[string]int{}
@@ -234,7 +236,8 @@ func (d *data) boundData(y int) *data {
 }
 
 // uniqueRows groups the rows that are equal in the given columns, and returns the first row
-// of each group. same reports whether the rows of each group also have the same y.
+// of each group. `same` reports whether the rows of each group are also equal in column y.
+// If not, `rows` is nil.
 func (d *data) uniqueRows(columns []int, y int) (rows []int, same bool) {
 	first := map[string]string{}
 	for _, row := range d.rows {
@@ -259,7 +262,7 @@ func (d *data) xValue(row int) any {
 	return d.Text(row, d.x)
 }
 
-// byText returns the values of a row in the columns of --by, joined to one text. If exact
+// byText returns the values of a row in the columns of --by, joined to one text. If `exact`
 // is set, the values are as in the file. Otherwise formatCell formats them.
 func (d *data) byText(row int, exact bool) string {
 	return strings.Join(lists.Map(d.by, func(c int) string {
@@ -270,7 +273,7 @@ func (d *data) byText(row int, exact bool) string {
 	}), ", ")
 }
 
-// formatCell formats a cell for readers. A number gets its unit and, if named is set, the
+// formatCell formats a cell for readers. A number gets its unit and, if `named` is set, the
 // words of its column. Words, and texts such as "64 GB/s", do not change.
 func (d *data) formatCell(row, column int, named bool) string {
 	c, text := d.Columns[column], d.Text(row, column)

@@ -34,8 +34,8 @@ func (d *data) words(columns []int) string {
 // measures returns the y columns that are not drawn as bounds.
 func (d *data) measures() []int { return slices.DeleteFunc(slices.Clone(d.ys), d.isBound) }
 
-// subtitle returns the text about, followed by the settings that are the same in all drawn
-// rows.
+// subtitle returns the text `about`, followed by the settings that have the same value in
+// all drawn rows. It leaves out empty values and the columns of -x and --by.
 func (d *data) subtitle(about string) string {
 	var parts []string
 	if about != "" {
@@ -143,8 +143,8 @@ func (d *data) xValues() (xs []any, names []string) {
 	return xs, lists.Map(xs, func(x any) string { return name[x] })
 }
 
-// valuesAt returns the value of a series at each x, multiplied by factor, or NaN where the
-// series has none.
+// valuesAt returns the value of the series at each x, or NaN where the series has none.
+// Each value is multiplied by s.factor and by `factor`.
 func (s Series) valuesAt(xs []any, factor float64) []float64 {
 	byX := make(map[any]float64, len(s.Points))
 	for _, p := range s.Points {
@@ -163,7 +163,7 @@ func (d *data) yValues() []float64 {
 	return collect(d.series, func(s Series, p Point) float64 { return p.Y * s.factor })
 }
 
-// collect calls number for each point of each series and returns the results.
+// collect calls `number` for each point of each series and returns the results.
 func collect(series []Series, number func(Series, Point) float64) (values []float64) {
 	for _, s := range series {
 		for _, p := range s.Points {
@@ -230,7 +230,8 @@ type Figure struct {
 	Series  []Series
 }
 
-// Draw draws columns of a table.
+// Draw draws the columns of the table t that the request r names. It chooses the columns
+// and the kind of figure that the request leaves open.
 func Draw(t *table.Table, r Request) (*Figure, error) {
 	switch {
 	case len(t.Rows) == 0:

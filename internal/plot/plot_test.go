@@ -107,7 +107,7 @@ func TestLines(t *testing.T) {
 }
 
 // TestUnits checks that columns of one quantity in different units are drawn in one unit,
-// in any order of the columns.
+// in any order of the columns. Columns of different quantities are an error.
 func TestUnits(t *testing.T) {
 	f, err := Draw(read(t, collCSV), Request{Y: []string{"bound_ns", "time_us"}, Where: []string{"algorithm=ring"}})
 	if err != nil {
@@ -180,7 +180,8 @@ func TestHeat(t *testing.T) {
 	}
 }
 
-// TestFigures checks that there is a figure for each measured column whose values differ.
+// TestFigures checks that there is a figure for each measured column whose values differ,
+// up to maxFigures.
 func TestFigures(t *testing.T) {
 	var titles []string
 	for _, f := range Figures(read(t, collCSV), Request{}) {
@@ -199,8 +200,9 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-// TestFewestSettings checks the error for rows at the same position. It must name the
-// smallest number of settings that distinguish the rows, and never a measurement or a hash.
+// TestFewestSettings checks the error for rows at the same position. The error must name
+// the smallest number of settings that distinguish the rows, and never a measurement or a
+// hash.
 func TestFewestSettings(t *testing.T) {
 	lines := "#role,setting,lower,lower,origin,setting,setting\nn,latency_ns,crit_ns,topology_hash,kind,dtype\n"
 	for i, kind := range []string{"tcm", "sram", "hbm"} {
@@ -230,8 +232,8 @@ func TestFewestSettings(t *testing.T) {
 	}
 }
 
-// TestNumberRange checks that numbers with hundreds of digits are refused, wherever they
-// would be written.
+// TestNumberRange checks that an x or a y that is too large or too small for a label is
+// refused. A value of --by without a unit is not refused.
 func TestNumberRange(t *testing.T) {
 	for _, tt := range []struct {
 		x, y, by, want string
@@ -270,8 +272,8 @@ func TestNearNumbers(t *testing.T) {
 	}
 }
 
-// TestUpperCase checks that the first letter of a title is a capital, also if it takes
-// several bytes.
+// TestUpperCase checks that a title begins with a capital letter, also if the letter takes
+// several bytes. Letters without a capital form and invalid UTF-8 do not change.
 func TestUpperCase(t *testing.T) {
 	for y, want := range map[string]string{"öl": "Öl by n", "run_time": "Run time by n", "ß": "ß by n", "\xffx": "\xffx by n", "": " by n"} {
 		d := &data{Table: &table.Table{Columns: []table.Column{{Name: "n"}, {Name: y}}}, ys: []int{1}}

@@ -29,8 +29,8 @@ type Summary struct {
 	chosen  []string
 }
 
-// Summary returns the summary of a figure that was drawn from a file of results and written
-// to out.
+// Summary returns the summary of a figure that was drawn from the results in `file` and
+// written to `out`.
 func (f *Figure) Summary(file, out string) *Summary {
 	return &Summary{version.Version, file, f.Kind, f.X, f.Y, f.By, f.Log, out, f.NotOK, f.Series, f.Chosen}
 }

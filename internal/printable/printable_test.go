@@ -41,7 +41,8 @@ func TestLine(t *testing.T) {
 }
 
 // TestWriter checks that the output of a Writer does not depend on how the text is divided
-// into writes.
+// into writes. It also checks that the output is printable, and that escaping it again
+// changes nothing.
 func TestWriter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.OneOf(rapid.String(), rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) })).Draw(t, "text")

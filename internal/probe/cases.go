@@ -21,7 +21,7 @@ type probeCase struct {
 	all   bool      // all PEs of the cube read their own slices at the same time
 }
 
-// own returns PE 0. The slice of PE 0 is local to it.
+// own returns PE 0, for cases that access the HBM slice of PE 0 itself.
 func own(*machine.Machine) (machine.PEID, bool) { return 0, true }
 
 var cases = []probeCase{
@@ -86,7 +86,8 @@ type transfer struct {
 }
 
 // prepare allocates the memory that the case needs on machine m for transfers of n bytes,
-// and returns the transfers. ok is false if the machine has no PE for the case.
+// and returns the description of the transfers. `ok` is false if the machine has no PE for
+// the case.
 func (c probeCase) prepare(m *machine.Machine, n memory.Bytes) (t transfer, ok bool, err error) {
 	far, ok := c.slice(m)
 	if !ok {
@@ -112,8 +113,9 @@ func (c probeCase) prepare(m *machine.Machine, n memory.Bytes) (t transfer, ok b
 	return t, true, err
 }
 
-// prepareLoad completes t for a case in which PEs read from HBM into TCM. slice is the
-// memory that PE 0 reads, and region the bytes in it.
+// prepareLoad completes t for a case in which PEs read from HBM into TCM. PE 0 reads
+// `region` of the memory `slice`. If c.all is set, every PE of the cube reads the same
+// region of its own slice.
 func (c probeCase) prepareLoad(m *machine.Machine, t *transfer, slice memory.ID, region memory.Region) error {
 	pe := m.PE(0)
 	tcm := pe.Memory(topology.KindTCM)

@@ -86,7 +86,9 @@ type Skipped struct {
 	Why   string         `json:"why"`
 }
 
-// Run measures every case at every size, each on a new machine.
+// Run measures a launch, and every case at every size. Each measurement has a new machine.
+// Run skips the cases for which the system has no PE, and the sizes that do not fit in
+// memory.
 func Run(ctx context.Context, g *topology.Graph, o Options) (*Report, error) {
 	r := &Report{
 		Version: version.Version, Topology: topology.OriginOf(g.Spec()), OK: true, Schema: table.Schema{"rows": table.ColumnsOf(Row{})},
@@ -242,7 +244,8 @@ func gbs(bw topology.BytesPerSec) *float64 {
 	return &v
 }
 
-// ParseSizes parses sizes in the syntax of topology.yaml.
+// ParseSizes parses sizes in the syntax of topology.yaml. It returns an error for each text
+// that is not a size, and if there are no texts.
 func ParseSizes(texts []string) (sizes []topology.Bytes, err error) {
 	var errs []error
 	for _, text := range texts {

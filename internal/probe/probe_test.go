@@ -43,7 +43,7 @@ func (r *Report) times() map[string][]simtime.Time {
 
 // TestDefaultSystem checks on the default system that all times equal their formulas, that
 // more distant and larger transfers take longer, and that large local transfers use more
-// than 90 % of the bandwidth.
+// than 90 % of the bandwidth. Reads of the host must take at least as long as its writes.
 func TestDefaultSystem(t *testing.T) {
 	for _, fid := range []fabric.Fidelity{fabric.Train, fabric.Flit} {
 		r := probe(t, fid, "default")

@@ -67,7 +67,9 @@ func (q *queue) hasMessage() bool { return len(q.posted) == 0 && len(q.messages)
 // A message larger than the queue needs all slots.
 func (q *queue) hasSpace(bytes int64) bool { return q.slots+min(fragments(bytes), slots) <= slots }
 
-// match delivers the messages in the queue to the posted receives, in order.
+// match delivers the messages in the queue to the posted receives, in order. If a message
+// does not have the size and dtype of its receive, match sets the error of the receive and
+// stops.
 func (q *queue) match() {
 	for len(q.posted) > 0 && len(q.messages) > 0 {
 		rc, m := q.posted[0], q.messages[0]
@@ -122,9 +124,9 @@ func (c *core) Send(at tl.Port, v tl.Value) error {
 }
 
 // Recv posts a receive for the next message of the port `at`, or of any port. The message
-// goes to the new tile v, or to the block `into` if into is not nil. If wait is set, Recv
-// waits for the message. Otherwise it returns a handle for Wait. The second result is the
-// port that the message comes from.
+// goes to the new tile v, or to the block `into` if `into` is not nil. If `wait` is set,
+// Recv waits for the message. Otherwise it returns a handle for Wait. The second result is
+// the port that the message comes from.
 func (c *core) Recv(at tl.Port, v *tl.Value, into *tl.Block, wait bool) (tl.Handle, tl.Port, error) {
 	c.delay()
 	if at == tl.AnyPort {

@@ -41,7 +41,7 @@ type Rank struct {
 	open     *Session            // the session in progress, or nil
 }
 
-// New creates a Rank. The window signals must have Banks times as many signals as kernels
+// New creates a Rank. The window `signals` must have Banks times as many signals as kernels
 // use. Every rank of the window's communicator calls New.
 func New(signals *comm.Window, o Options) *Rank {
 	o.TileBytes = cmp.Or(o.TileBytes, DefaultTileBytes)
@@ -53,7 +53,7 @@ func New(signals *comm.Window, o Options) *Rank {
 // ended at this rank. The first parameter of the kernel is a *tl.PE. The others correspond
 // to args: a tl.Ptr for each [Tensor], and a number of the same kind for each number. If
 // the kernel fails, the error is a *tl.Error. Other ranks do not get this error: the caller
-// decides whether to call Abort of comm.
+// decides whether to call [comm.Comm.Abort].
 func (r *Rank) Launch(name string, kernel any, args ...any) error {
 	bound, tensors, err := tl.Bind[Tensor](name, kernel, args)
 	if err != nil {
@@ -69,8 +69,8 @@ func (r *Rank) Launch(name string, kernel any, args ...any) error {
 	return c.run(func(m tl.Machine) { bound.Call(tl.NewPE(m, name), s.ptrs...) })
 }
 
-// launchError wraps err, the reason why the launch of the kernel or session called name did
-// not start.
+// launchError wraps err, the reason why a launch or a session did not start. `name` is the
+// name of the kernel or of the session.
 func (r *Rank) launchError(name string, err error) error {
 	return fmt.Errorf("launch of %s on %s: %w", name, r.name(), err)
 }
@@ -129,9 +129,9 @@ type Group struct {
 	running int // number of members that have not left
 }
 
-// Join creates a group of workers and the queues between them. members lists the workers by
-// member number; none may be running a kernel. table is the neighbour table, which the
-// caller has checked. kernel is the name that errors use.
+// Join creates a group of workers and the queues between them. `members` lists the workers
+// by member number; none may be running a kernel. `table` is the neighbour table, which the
+// caller has checked. `kernel` is the name that errors use.
 func (s *Session) Join(kernel string, members []*Worker, table []tl.Connection) *Group {
 	s.mustBeOpen()
 	g := &Group{session: s, kernel: kernel, running: len(members)}

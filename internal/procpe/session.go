@@ -42,7 +42,8 @@ func (r *Rank) Begin(name string, tensors ...Tensor) (*Session, error) {
 }
 
 // begin adds the tensors to the session, waits for the other ranks and makes s the open
-// session of the rank. It returns an error if another session is open.
+// session of the rank. It returns an error if another session is open, if there are too
+// many tensors, or if a tensor is not valid.
 func (s *Session) begin(tensors []Tensor) error {
 	if open := s.rank.open; open != nil {
 		return fmt.Errorf("%s is still going on, and its signals are in use: End it first", open.name)
@@ -65,8 +66,8 @@ func (s *Session) begin(tensors []Tensor) error {
 // Pointer returns the pointer that kernels use for tensor i of the list given to Begin.
 func (s *Session) Pointer(i int) tl.Ptr { return s.ptrs[i] }
 
-// newCore creates a core that runs kernels of the session, with its own tiles. Its kernels
-// call await to wait.
+// newCore creates a core that runs kernels of the session, with its own tiles. The core
+// calls `await` when a kernel waits.
 func (s *Session) newCore(await func([]comm.Condition, ...localWait) (int, error)) *core {
 	return &core{
 		Rank: s.rank, await: await,
@@ -81,9 +82,11 @@ var ErrDeadlock = errors.New("a deadlock, no kernel of the rank can continue")
 
 // Wait waits until at least one of the workers can continue, or until one of the conditions
 // in `also` is true. [Worker.Resume] then continues the kernel of the worker. Wait ignores
-// workers that run no kernel. Its error says what the workers wait for. The error wraps
-// ErrDeadlock or an error of comm. After an error of comm, Resume makes waits of kernels
-// for signals fail too.
+// workers that run no kernel. It returns an error if there is nothing to wait for.
+//
+// If the wait fails, the error says what the workers wait for, and wraps ErrDeadlock or an
+// error of comm. After an error of comm, Resume makes waits of kernels for signals fail
+// too.
 func (s *Session) Wait(workers []*Worker, also ...comm.Condition) error {
 	s.conditions = append(s.conditions[:0], also...)
 	locals := 0
@@ -129,9 +132,9 @@ func describeWaits(workers []*Worker) string {
 	return strings.Join(lines, ", ")
 }
 
-// End ends the session. It unwinds kernels that still wait or poll: their operation returns
-// an error, and so does every later wait. A kernel must not call End. A second End does
-// nothing.
+// End ends the session. It unwinds kernels that still wait or poll: the operation that
+// waits or polls returns an error, and so does every later wait of the kernel. A kernel
+// must not call End. A second End does nothing.
 func (s *Session) End() {
 	if s.ended {
 		return

@@ -8,8 +8,8 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// Put writes tile v to the block `to` in a peer's part of a window. It makes one put of
-// comm for each contiguous run of the block.
+// Put writes tile v to the block `to` in a peer's part of a window. It calls
+// [comm.Window.Put] once for each contiguous run of the block.
 func (c *core) Put(peer int, v tl.Value, to tl.Block) error {
 	c.delay()
 	tile, err := c.tiles.use(&v)
@@ -40,7 +40,8 @@ func (c *core) Get(peer int, v *tl.Value, from tl.Block) error {
 
 // locateAtPeer finds block b at a peer. It returns the window w of the block, the rank of
 // the peer in the communicator of that window, and the runs of the block in the peer's
-// part.
+// part. It returns an error if the block is not in a window, or if the peer has no part of
+// the window.
 func (c *core) locateAtPeer(peer int, b *tl.Block) (w *comm.Window, member int, x blockRuns, err error) {
 	r, x, err := c.locate(b)
 	if err != nil {
@@ -57,7 +58,8 @@ func (c *core) locateAtPeer(peer int, b *tl.Block) (w *comm.Window, member int, 
 	return r.window, member, x, nil
 }
 
-// Notify changes a signal of a peer: op sets it to value or adds value.
+// Notify changes a signal of a peer: depending on `op`, it sets the signal to `value` or
+// adds `value` to it.
 func (c *core) Notify(peer, signal int, op tl.SignalOp, value int64) error {
 	c.delay()
 	if err := c.checkSignal(signal); err != nil {
@@ -66,15 +68,16 @@ func (c *core) Notify(peer, signal int, op tl.SignalOp, value int64) error {
 	return c.signals.Notify(peer, signal, op, value)
 }
 
-// WaitSignal waits until a signal of this rank compares true with value.
+// WaitSignal waits until the comparison `cmp` of a signal of this rank with `value` is
+// true.
 func (c *core) WaitSignal(signal int, cmp tl.Cmp, value int64) error {
 	_, err := c.waitAny(append(c.conditions[:0], comm.Condition{Signal: signal, Cmp: cmp, Value: value}))
 	return err
 }
 
-// TestSignal reports whether a signal of this rank compares true with value now. If the
-// comparison is false, other workers run before TestSignal returns, because a kernel that
-// polls in a loop may depend on them.
+// TestSignal reports whether the comparison `cmp` of a signal of this rank with `value` is
+// true now. If the comparison is false, other workers run before TestSignal returns,
+// because a kernel that polls in a loop may depend on them.
 func (c *core) TestSignal(signal int, cmp tl.Cmp, value int64) (bool, error) {
 	if err := c.checkSignal(signal); err != nil {
 		return false, err
@@ -98,7 +101,7 @@ func (c *core) Barrier(signal int) *tl.Barrier {
 }
 
 // NoSignalError returns the error of a kernel that uses signal n, which does not exist.
-// signals is the number of signals that the kernel has.
+// `signals` is the number of signals that the kernel has.
 func NoSignalError(n, signals int) error {
 	has := "none"
 	if signals > 0 {
@@ -115,8 +118,9 @@ func (c *core) checkSignal(n int) error {
 	return nil
 }
 
-// waitAny waits until one of the conditions is true and returns its index. Indices of
-// locals follow those of conditions. waitAny keeps the slice conditions for reuse.
+// waitAny waits until one of `conditions` or `locals` is true and returns its index. The
+// indices of `locals` follow those of `conditions`. waitAny keeps the slice `conditions`
+// for reuse.
 func (c *core) waitAny(conditions []comm.Condition, locals ...localWait) (int, error) {
 	c.conditions = conditions
 	c.delay()
@@ -160,8 +164,9 @@ const overhead = 64
 func cost(bytes int) int64 { return int64(bytes) + overhead }
 
 // add creates a tile for v: it sets the slot and the turn of v and returns the bytes of the
-// tile, which are not initialized. If needed, it evicts other tiles, but no tile whose slot
-// is in the list `keep`.
+// tile, which are not initialized. If needed, it evicts other tiles, except pinned tiles
+// and tiles whose slots are in the list `keep`. It returns an error if the new tile still
+// does not fit.
 func (t *tiles) add(v *tl.Value, keep ...int32) ([]byte, error) {
 	if len(t.slots) == 0 {
 		t.slots = append(t.slots, slot{})

@@ -46,8 +46,8 @@ func ring(t *tl.PE, x, box tl.Ptr, n int) {
 	t.Store(x, sum.Div(ranks))
 }
 
-// gather waits until all ranks have notified that their x is ready, and copies x of each
-// rank r to column r of the tensor `all`.
+// gather adds 1 to x and waits until all ranks have done so. Then it copies x of each rank
+// r to column r of the tensor `all`, and waits until all ranks have read x.
 func gather(t *tl.PE, x, all tl.Ptr, n int) {
 	ranks := t.NumRanks()
 	t.Store(x, t.Load(x, tl.Shape{n}, tl.I32).Add(1))
@@ -67,8 +67,8 @@ func gather(t *tl.PE, x, all tl.Ptr, n int) {
 	}
 }
 
-// takeFromNeighbours sends a number to both neighbours in a ring of ranks, and combines the
-// numbers of both neighbours with x in the order of arrival.
+// takeFromNeighbours sends the number x to both neighbours in a ring of ranks, and combines
+// the numbers of both neighbours with x in the order of arrival.
 func takeFromNeighbours(t *tl.PE, x, box tl.Ptr) {
 	me, ranks := t.Rank(), t.NumRanks()
 	for side, peer := range []int{(me + 1) % ranks, (me + ranks - 1) % ranks} {

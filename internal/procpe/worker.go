@@ -67,9 +67,9 @@ func (s *Session) mustBeOpen() {
 	}
 }
 
-// Start starts a kernel, whose code is body, and runs it until it ends or waits, or until a
-// test of a signal returns false. kernel is the name that errors use. The worker must not
-// be running another kernel.
+// Start starts a kernel whose code is the function `body`, and runs it until it ends or
+// waits, or until a test of a signal returns false. `kernel` is the name that errors use.
+// Start panics if the worker runs another kernel or if the session has ended.
 func (w *Worker) Start(kernel string, body func(m tl.Machine)) {
 	w.session.mustBeOpen()
 	if w.running {
@@ -92,7 +92,8 @@ func (w *Worker) Resume() {
 }
 
 // ready returns the index of the first condition that the kernel waits for and that is true
-// now. Indices of locals follow those of waits. It returns -1 if no condition is true.
+// now. The indices of w.locals follow those of w.waits. ready returns -1 if no condition is
+// true.
 func (w *Worker) ready() (int, error) {
 	if i, err := w.session.rank.test(w.waits); i >= 0 || err != nil {
 		return i, err
@@ -128,7 +129,7 @@ func (w *Worker) runKernels(yield func(struct{}) bool) {
 var errEnded = errors.New("the session ended while the kernel waited")
 
 // pause returns control to the caller of Start or Resume once, without waiting for a
-// condition.
+// condition. It returns errEnded if the session has ended.
 func (w *Worker) pause() error {
 	if !w.session.ended {
 		w.waits, w.locals = nil, nil
@@ -140,9 +141,9 @@ func (w *Worker) pause() error {
 	return nil
 }
 
-// await returns control to the caller of Start or Resume until one of the conditions is
-// true. It returns the index of that condition. Indices of locals follow those of
-// conditions.
+// await returns control to the caller of Start or Resume until one of `conditions` or
+// `locals` is true, and returns the index of that condition. The indices of `locals` follow
+// those of `conditions`. If the session ends first, await returns errEnded.
 func (w *Worker) await(conditions []comm.Condition, locals ...localWait) (int, error) {
 	w.waits, w.locals = conditions, locals
 	for !w.session.ended {
@@ -154,8 +155,9 @@ func (w *Worker) await(conditions []comm.Condition, locals ...localWait) (int, e
 	return 0, errEnded
 }
 
-// run runs body, the code of a kernel, to its end. Then it releases the tiles, scratch
-// buffers and receives of the kernel. A panic of the kernel becomes an error.
+// run runs `body`, the code of a kernel, to its end. Then it releases the tiles, scratch
+// buffers and receives of the kernel. A panic of the kernel becomes an error. A kernel that
+// ends before a message of its RecvAsync is waited for is also an error.
 func (c *core) run(body func(m tl.Machine)) (err error) {
 	defer func() {
 		if stopped := recover(); stopped != nil {
@@ -189,8 +191,8 @@ func (c *core) clear() {
 	c.regions = c.regions[:c.tensors]
 }
 
-// toError converts stopped, the value that a kernel has panicked with, to an error. It must
-// be called while the stack of the panic still exists.
+// toError converts `stopped`, the value that a kernel has panicked with, to an error. It
+// must be called while the stack of the panic still exists.
 func (c *core) toError(stopped any) error {
 	if e, ok := stopped.(*tl.Error); ok {
 		named := *e

@@ -59,7 +59,7 @@ func isTerminal(w io.Writer) bool {
 }
 
 // Update sets the number of finished points, the number of all points, and the expected
-// time until the end. left is 0 or negative if that time is not known.
+// time until the end. `left` is 0 or negative if that time is not known.
 func (p *Display) Update(done, total int, left time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

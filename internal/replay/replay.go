@@ -30,8 +30,8 @@ type Result struct {
 }
 
 // File reads the op log with the given name, computes its values with the given number of
-// threads, and compares them with what the host read in the run. If threads is 0, it uses
-// all cores. It stops when ctx ends.
+// threads, and compares them with what the host read in the recorded run. If `threads` is
+// 0, it uses all cores. It stops when ctx ends.
 func File(ctx context.Context, name string, threads int) (*Result, error) {
 	h, log, err := oplog.Open(ctx, name)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/kernbench/kernbench/table"
 )
 
-// FindBench returns the registered bench with a name, or an error that suggests similar
-// names. If name is a former name of a bench, it reports this through ctx.
+// FindBench returns the registered bench with the given name, or an error that suggests
+// similar names. If `name` is a former name of a bench, FindBench reports this through ctx.
 func FindBench(ctx context.Context, name string) (bench.Bench, error) {
 	names := BenchNames()
 	if known, ok := config.Resolve(ctx, name, names); ok {
@@ -65,7 +65,8 @@ func ListBenches(ctx context.Context, names ...string) (l List, err error) {
 // MarshalJSON writes the benches as a list.
 func (l List) MarshalJSON() ([]byte, error) { return table.Marshal(l.benches) }
 
-// WriteText writes a table of the benches, or a description of each bench.
+// WriteText writes a description of each bench if the list was requested by names,
+// otherwise a table of all benches.
 func (l List) WriteText(w io.Writer) error {
 	if !l.full {
 		return table.WriteList(w, []string{"bench", "summary"}, l.benches, func(b Listed) []string { return []string{b.Name, b.Summary} })
@@ -97,7 +98,8 @@ func (b Listed) paramText() string {
 	return "\n\nParameters:" + lines.String()
 }
 
-// writeColumns writes the columns of rows and metrics.
+// writeColumns writes a table of the columns that the bench's rows have, and a table of its
+// metrics.
 func (b Listed) writeColumns(w io.Writer) error {
 	better := map[table.Role]string{table.Lower: "lower is better", table.Higher: "higher is better"}
 	for _, section := range []struct{ member, thing string }{{"rows", "column"}, {"metrics", "metric"}} {
@@ -114,7 +116,7 @@ func (b Listed) writeColumns(w io.Writer) error {
 	return nil
 }
 
-// NoEffect returns an error if bench b ignores configurations of kind k. text is the
+// NoEffect returns an error if bench b ignores configurations of kind k. `text` is the
 // setting as it was written, for the message.
 func (k *Kind) NoEffect(b bench.Bench, text string) error {
 	if k.uses == 0 || !b.Ignores(k.uses) {

@@ -81,8 +81,8 @@ var (
 )
 
 // Keys returns the paths of all values of the configuration, each followed by =, as for
-// --set. A file may choose the names of entries. Keys uses the entries of the embedded
-// ccl.yaml.
+// --set. Where the configuration has a map, whose keys a file may choose, Keys uses the
+// keys of the embedded ccl.yaml.
 func (k *Kind) Keys() []string {
 	var paths []string
 	var walk func(t reflect.Type, prefix string)
@@ -175,8 +175,8 @@ func (c *Choice) LoadKind(ctx context.Context, kind *Kind, l *Loaded) error {
 }
 
 // Load reads all configurations and returns the mistakes in all of them. If ./tasks.yaml
-// has mistakes and no flag names it, Load returns no error for it. The runs that use tasks
-// then fail.
+// has mistakes and no flag chooses or changes the tasks, Load returns no error for the
+// file. The runs that use tasks then fail.
 func (c *Choice) Load(ctx context.Context) (*Loaded, error) {
 	l := &Loaded{}
 	var err error

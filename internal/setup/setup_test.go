@@ -31,7 +31,8 @@ func TestGiven(t *testing.T) {
 }
 
 // TestCheckEffect checks that a setting that a bench ignores is an error. The error names
-// the benches that use the setting.
+// the benches that use the setting. The test also checks that FindBench suggests a similar
+// name.
 func TestCheckEffect(t *testing.T) {
 	c := Choice{Kinds: Program, Topology: "ring6", Sets: []string{"ccl.defaults.n_slots=4"}}
 	for name, want := range map[string]string{

@@ -114,15 +114,17 @@ func (e *Engine) Call(ev Event) {
 	}
 }
 
-// Stop ends the run after the current event. Run returns err.
+// Stop ends the run after the current event. Run returns err, or the first error if the run
+// has failed before.
 func (e *Engine) Stop(err error) {
 	if e.closing = false; e.err == nil {
 		e.err = err
 	}
 }
 
-// fail ends the run after the current instant, because process p panicked with err. Other
-// processes that panic at the same instant are reported too. Run returns the first error.
+// fail records that process p panicked with err. It calls p.Failed and ends the run after
+// the current instant, so that other processes that panic at the same instant are reported
+// too. Run returns the first error.
 func (e *Engine) fail(p *Proc, err *PanicError) {
 	if p.Failed != nil {
 		p.Failed(err)
@@ -136,7 +138,8 @@ func (e *Engine) fail(p *Proc, err *PanicError) {
 // Run continues.
 func (e *Engine) Pause() { e.paused = true }
 
-// Idle reports whether no event and no process is due, so that at most timers are pending.
+// Idle reports whether no event is pending and no process has been woken. Timers may still
+// be pending.
 func (e *Engine) Idle() bool { return e.queue.pending == 0 && e.woken.Len() == 0 }
 
 // TimeLimit is the error of a run that had events left at its limit.
@@ -186,8 +189,8 @@ func (e *Engine) Run(ctx context.Context) error {
 // context.
 const beatEvery = 64
 
-// run runs the events up to the time limit. paused reports whether Pause interrupted the
-// run.
+// run runs the events and timers up to the time `limit`. `paused` reports whether Pause
+// interrupted the run.
 func (e *Engine) run(ctx context.Context, limit Time) (paused bool, err error) {
 	done := ctx.Done()
 	for (e.err == nil || e.closing) && !e.paused {

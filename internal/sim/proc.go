@@ -65,8 +65,8 @@ type procSlot struct {
 // cancelSignal is the panic value that unwinds the body of a cancelled process.
 type cancelSignal struct{}
 
-// Go starts a process that runs body. It starts at the current time, after the current
-// event.
+// Go starts a process that runs `body`. The process begins at the current time, after the
+// current event.
 func (e *Engine) Go(name string, body func(p *Proc)) *Proc {
 	p := &Proc{eng: e, name: name, since: e.now}
 	e.procs.add(p)
@@ -170,8 +170,9 @@ func (p *Proc) Cancel() {
 	}
 }
 
-// Handle resumes the process whose wake-up event is due. arg contains the id of the process
-// and the value of wakes for which the event was scheduled.
+// Handle resumes the process whose wake-up event is due. `arg` contains the id of the
+// process, and the value that its field wakes had when the event was scheduled. Handle does
+// nothing if the process has ended or was resumed since then.
 func (ps *procs) Handle(_ Kind, arg uint64) {
 	p := ps.slots[uint32(arg)].Proc
 	if p == nil || p.wakes != uint32(arg>>32) || p.state != waiting {

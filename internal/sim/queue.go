@@ -69,9 +69,9 @@ func (q *queue) push(at Time, target Target, kind Kind, arg uint64) {
 	q.place(i, e)
 }
 
-// digitShift returns the number of the lowest bit of the digit that a level uses. At level
-// 0 all events have the same bits above the lowest digit, so the digit may include some of
-// these bits.
+// digitShift returns the number of the lowest bit of the digit that a level uses. The
+// lowest digit has only lowBits bits. At level 0 the slot number also includes higher bits,
+// which is harmless, because all events at level 0 have the same higher bits.
 func digitShift(level uint) uint {
 	if level == 0 {
 		return 0
@@ -96,8 +96,8 @@ func (q *queue) place(i int32, e *pending) {
 	*last = i
 }
 
-// pop removes and returns the earliest event, with its time. ok is false if there is no
-// event or the earliest one is later than limit.
+// pop removes and returns the earliest event, with its time. `ok` is false if there is no
+// event, or if the earliest event is later than `limit`.
 func (q *queue) pop(limit Time) (at Time, ev Event, ok bool) {
 	for q.inUse != 0 {
 		level := uint(bits.TrailingZeros16(q.inUse)) % levels
@@ -143,9 +143,9 @@ func (q *queue) pop(limit Time) (at Time, ev Event, ok bool) {
 	return 0, Event{}, false
 }
 
-// redistribute advances base to the earliest event of slot number `digit` at the given
-// level, and moves all events of the slot to lower levels. If the earliest event is later
-// than limit, it changes nothing and returns false.
+// redistribute advances q.base to the time of the earliest event in slot number `digit` of
+// the given level, and moves all events of the slot to lower levels. If the earliest event
+// is later than `limit`, it changes nothing and returns false.
 func (q *queue) redistribute(level, digit uint, limit Time) bool {
 	last := q.last[level*slots+digit]
 	earliest := q.events[last].at

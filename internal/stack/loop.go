@@ -12,11 +12,11 @@ import (
 	"strings"
 )
 
-// Loop returns the line of user code in the stack of a goroutine that does not end. It is
-// the line that the function Line returns, except in one case: the compiler gives a loop
-// with an empty body the line of another statement. If the source can be read and the
-// function has exactly one such loop, Loop returns the line of that loop. It does not do so
-// if the line that Line returns is in a loop with a body.
+// Loop returns the line of user code in the stack of a goroutine that does not end. Usually
+// this is the line that the function Line returns. But the compiler gives an endless loop
+// with an empty body the line of another statement. Therefore Loop reads the source of the
+// function, if it can. If the function has exactly one such loop, and no other loop
+// contains the line that Line returns, then Loop returns the line of the empty loop.
 func Loop(text string) string {
 	line, _ := Line(text)
 	if line == "" {
@@ -42,10 +42,10 @@ func Loop(text string) string {
 	return line
 }
 
-// emptyLoop returns the line of the only endless loop without a body in a function of
-// source. function is a name as in stacks: "main.kernel", "main.(*tiles).kernel" or
-// "main.run.func1". emptyLoop returns 0 if the function has no such loop or several, or if
-// line n is in another loop.
+// emptyLoop returns the line of the only endless loop without a body in a function of the
+// file `source`. `function` is a name as in stacks: "main.kernel", "main.(*tiles).kernel"
+// or "main.run.func1". emptyLoop returns 0 if the function has no such loop or several, or
+// if line n is in another loop.
 func emptyLoop(set *token.FileSet, source *ast.File, function string, n int) (line int) {
 	names := strings.Split(function, ".")
 	loops, inside := 0, false

@@ -19,10 +19,10 @@ var library = []string{module + "ccl.", module + "tp.", module + "attention.", m
 // Line returns the innermost line of a stack that is in user code, such as "scale.go:12".
 // User code is neither in the standard library nor in this module. If there is no such
 // line, it returns the innermost line outside of the simulator, such as a line of a
-// built-in collective, or "". inside reports whether the innermost line outside of the
+// built-in collective, or "". `inside` reports whether the innermost line outside of the
 // standard library is in the simulator.
 //
-// text is the result of debug.Stack in a deferred call that has recovered a panic, or the
+// `text` is the result of debug.Stack in a deferred call that has recovered a panic, or the
 // stack of one goroutine from runtime.Stack.
 func Line(text string) (line string, inside bool) {
 	if _, after, panicked := strings.Cut(text, "\npanic("); panicked {
@@ -74,7 +74,8 @@ func standardPrefix(lines []string) string {
 	return ""
 }
 
-// isIn reports whether the name of a function begins with one of the prefixes in packages.
+// isIn reports whether the name of a function begins with one of the prefixes in
+// `packages`.
 func isIn(function string, packages []string) bool {
 	return slices.ContainsFunc(packages, func(p string) bool { return strings.HasPrefix(function, p) })
 }

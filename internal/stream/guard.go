@@ -101,7 +101,7 @@ func stalledLine() string {
 
 // HostLine returns the line of host code that has called package torch or torch/dist, as
 // "train.go:41". It is the innermost frame of the stack that is outside these packages and
-// outside internal packages.
+// outside internal packages. HostLine returns "" if there is no such call.
 func HostLine() string {
 	pcs := make([]uintptr, 64)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])

@@ -125,9 +125,9 @@ func NewRead(name string, regions ...*Region) *Operation {
 }
 
 // NewShared returns an operation that ranks call with Join and that no rank has called yet.
-// For a collective under Spawn, calls is the stream of the process group's collectives, and
-// number is the operation's place in it. For a message, and in a program without Spawn,
-// calls is nil.
+// For a collective under Spawn, `calls` is the stream of the process group's collectives,
+// and `number` is the operation's place in it. For a message, and in a program without
+// Spawn, `calls` is nil.
 func NewShared(name string, calls *Stream, number int) *Operation {
 	op := &Operation{Name: name, partial: true, entered: map[*Stream]simtime.Time{}, places: map[*Stream]place{}}
 	if calls != nil {
@@ -138,12 +138,12 @@ func NewShared(name string, calls *Stream, number int) *Operation {
 }
 
 // NewPart returns an operation for one part of another operation, such as one of several
-// programs on the machine. The parameter whole is that other operation. It is nil if the
-// part belongs to several operations.
+// programs on the machine. `whole` is that other operation, or nil if the part belongs to
+// several operations.
 func NewPart(name string, whole *Operation) *Operation { return &Operation{Name: name, whole: whole} }
 
-// refuse calls r.Refuse, which panics if the rank must not request the operation called
-// name.
+// refuse calls r.Refuse, which panics if the rank must not request the operation with the
+// given name.
 func (r *Rank) refuse(name string) {
 	if r.Refuse != nil {
 		r.Refuse(name)
@@ -151,7 +151,7 @@ func (r *Rank) refuse(name string) {
 }
 
 // Expect adds one to the number of events that must happen before op ends. Each of these
-// events is either the event that Send and Begin receive as done, or a call of
+// events is either the event `done`, which Send and Begin receive, or a call of
 // [Scheduler.Ended].
 func (op *Operation) Expect() { op.left++ }
 
@@ -167,8 +167,8 @@ func (op *Operation) IsPartial() bool { return op.partial }
 // In reports whether op is in the stream of rank r.
 func (op *Operation) In(r *Rank) bool { return slices.Contains(op.streams, &r.stream) }
 
-// Follow makes op, which is a part of the operations in list, belong to the streams of all
-// ranks that call these operations.
+// Follow makes op, which is a part of the operations in `list`, belong to the streams of
+// all ranks that call these operations.
 func (op *Operation) Follow(list ...*Operation) {
 	op.streams = nil
 	for _, m := range list {
@@ -211,9 +211,9 @@ func (r *Rank) Enqueue(op *Operation) {
 	r.Advance(op)
 }
 
-// Join records that the rank calls op, an operation of several ranks. The list uses has the
-// regions that the rank reads or writes. If op is a message, part is the index of the part
-// that the message uses in each of these regions, or AllParts.
+// Join records that the rank calls op, an operation of several ranks. `uses` lists the
+// regions that the rank reads or writes. If op is a message, `part` is the index of the
+// part that the message uses in each of these regions, or AllParts.
 func (r *Rank) Join(op *Operation, uses []*Region, part int) {
 	if !slices.Contains(op.streams, &r.stream) {
 		op.streams = append(op.streams, &r.stream)
@@ -398,7 +398,7 @@ func (s *Scheduler) ReleaseFromBatch(op *Operation) {
 
 // Carry makes the operation `send` transfer the data of a message whose other end is the
 // operation `receive`. The transfer begins when the turn of both operations has come, and
-// both end together. Just before `receive` ends, the function ended is called.
+// both end together. Just before `receive` ends, the function `ended` is called.
 func (s *Scheduler) Carry(send, receive *Operation, ended func()) {
 	receive.Begin = func(sim.Event) error {
 		receive.left++
@@ -488,7 +488,7 @@ func (op *Operation) Spread() simtime.Time {
 }
 
 // Waited returns how long rank r waited at the collective op until the last rank reached
-// the collective. It does not count time before the parameter since.
+// the collective. It does not count the time before `since`.
 func (op *Operation) Waited(r *Rank, since simtime.Time) simtime.Time {
 	own, ok := op.entered[&r.stream]
 	if !ok {

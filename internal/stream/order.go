@@ -77,7 +77,7 @@ func (op *Operation) predecessors(s *Stream) iter.Seq[*Operation] {
 	}
 }
 
-// shares reports whether op and other use the same storage. If both are messages, it
+// shares reports whether op and `other` use the same storage. If both are messages, it
 // reports whether they may use the same memory.
 func (op *Operation) shares(other *Operation) bool {
 	if !op.Message || !other.Message {

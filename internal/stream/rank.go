@@ -55,10 +55,10 @@ type Fault struct {
 	Err  error
 }
 
-// Spawn calls run for each of n ranks. The calls run concurrently on the simulated clock.
+// Spawn calls `run` for each of n ranks. The calls run concurrently on the simulated clock.
 // Spawn waits until all calls have returned and all operations that the ranks requested
-// have ended. It returns the faults of the ranks that failed. If no rank failed, err is the
-// error that ended the machine, or nil.
+// have ended. It returns the faults of the ranks that failed, and the error that ended the
+// machine, or nil. A deadlock for which ranks are to blame appears only in the faults.
 func (s *Scheduler) Spawn(n int, run func(r *Rank) error) (faults []Fault, err error) {
 	own := s.World // the world of the program itself
 	s.World, s.ranks = nil, nil
@@ -87,8 +87,8 @@ func (s *Scheduler) Spawn(n int, run func(r *Rank) error) (faults []Fault, err e
 	return faults, err
 }
 
-// work calls run, the code of the rank, in the coroutine p. If run fails, work stops the
-// other ranks.
+// work calls `run`, the code of the rank, in the coroutine p. If `run` fails, work stops
+// the other ranks.
 func (r *Rank) work(p *sim.Proc, run func(*Rank) error) {
 	p.Where = HostLine
 	r.begun = true
@@ -151,7 +151,8 @@ func (o *opWait) String() string {
 	return fmt.Sprintf("%s, which %s not called", o.Name, RanksDo((*Operation)(o).Missing(), "has", "have"))
 }
 
-// HeldBy returns the coroutine of a rank that has not called the operation yet, or nil.
+// HeldBy returns the coroutine of a rank that has not called the operation yet and has not
+// returned, or nil.
 func (o *opWait) HeldBy() *sim.Proc {
 	for _, r := range o.MissingRanks {
 		if !r.returned {
@@ -208,11 +209,10 @@ func (s *Scheduler) withdraw(state opState) {
 	}
 }
 
-// collectFaults returns the faults of a Spawn. The parameter end is the error that ended
-// the machine, or nil. The faults are the errors of ranks that failed or whose kernels
-// failed. If there are none, they are the errors of ranks that returned while other ranks
-// wait for them, or of ranks that wait for each other. If there is no fault at all, err is
-// end.
+// collectFaults returns the faults of a Spawn. `end` is the error that ended the machine,
+// or nil. The faults are the errors of ranks that failed or whose kernels failed; err is
+// then `end`. If there are none and `end` is an error other than a deadlock, err is `end`,
+// too. Otherwise the faults are those of the ranks that blameStuck finds, and err is nil.
 func (s *Scheduler) collectFaults(end error) (faults []Fault, err error) {
 	blame := func(r *Rank, err error) { faults = append(faults, Fault{r.Number, err}) }
 	for _, r := range s.ranks {

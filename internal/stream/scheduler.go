@@ -123,8 +123,9 @@ func (s *Scheduler) Err() error {
 	return s.err
 }
 
-// Begin checks that r may request the operation called name. It returns an error if the
-// machine has ended or r was stopped. It panics if code other than that of r calls Begin.
+// Begin checks that r may request the operation with the given name. It returns an error if
+// the machine has ended or r was stopped. It panics if code other than that of r calls
+// Begin.
 func (r *Rank) Begin(name string) error {
 	if l := r.lost.Load(); l != nil {
 		return fmt.Errorf("%s: the machine has ended before: %w", name, l.err)

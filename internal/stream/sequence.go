@@ -68,7 +68,7 @@ func (q *sequence) countBefore(op *Operation) int {
 	return sort.Search(len(q.ops), func(i int) bool { return !op.follows(q.ops[i]) })
 }
 
-// follows reports whether op comes after other in a stream that both are in.
+// follows reports whether op comes after `other` in a stream that both are in.
 func (op *Operation) follows(other *Operation) bool {
 	return slices.ContainsFunc(other.streams, func(s *Stream) bool {
 		p, in := op.places[s]

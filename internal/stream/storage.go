@@ -14,8 +14,8 @@ type Storage struct {
 	writes []write
 }
 
-// NewStorage returns a storage. The function unmap returns the memory of the storage to the
-// machine.
+// NewStorage returns a storage. The function `unmap` returns the memory of the storage to
+// the machine.
 func NewStorage(unmap func() error) *Storage { return &Storage{unmap: unmap} }
 
 // Freed reports whether Free has been called.
@@ -78,7 +78,7 @@ func (w *write) pending() bool {
 	return w.op.state != ended || w.handle != nil && !w.handle.Waited
 }
 
-// Wrote records that op writes the region. handle is the handle of op if op is a
+// Wrote records that op writes the region. `handle` is the handle of op if op is a
 // collective, or else nil. The new record replaces the records of earlier writes to memory
 // that op overwrites, because operations on the same storage run one after another. If such
 // an earlier write was a collective that has not been waited for, its handle is kept.
@@ -94,9 +94,9 @@ func (x *Region) Wrote(op *Operation, handle *Handle) {
 	x.writes = append(x.writes, last)
 }
 
-// Writing returns the operations that a read of the region must wait for (list). unwaited
-// is the first collective that writes the region and that the rank has not waited for, or
-// nil.
+// Writing returns in `list` the operations that a read of the region must wait for.
+// `unwaited` is the first collective that writes the region and that the rank has not
+// waited for, or nil.
 func (x *Region) Writing() (list []*Operation, unwaited *Operation) {
 	for _, w := range x.writes {
 		if !w.pending() || !w.x.Overlaps(x) {
@@ -120,7 +120,7 @@ type endpoint struct {
 // AllParts, as the part of an endpoint, stands for all parts of the region.
 const AllParts = -1
 
-// overlaps reports whether the endpoints t and other may share memory.
+// overlaps reports whether the endpoints t and `other` may share memory.
 func (t endpoint) overlaps(other endpoint) bool {
 	switch {
 	case t.Storage != other.Storage || t.part != other.part:

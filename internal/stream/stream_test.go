@@ -74,7 +74,7 @@ func (c *clock) join(r *Rank, op *Operation, regions ...*Region) *Handle {
 	return h
 }
 
-// checkBegan checks that each operation named in want began at the given time in
+// checkBegan checks that each operation named in `want` began at the given time in
 // nanoseconds.
 func (c *clock) checkBegan(t *testing.T, want map[string]simtime.Time) {
 	t.Helper()

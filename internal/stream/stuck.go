@@ -10,7 +10,7 @@ import (
 	"github.com/kernbench/kernbench/internal/sim"
 )
 
-// blameStuck calls the function blame for each rank that keeps the requested operations
+// blameStuck calls the function `blame` for each rank that keeps the requested operations
 // from making progress, with the error of the rank. These are the ranks that returned
 // without a call that other ranks wait for. If there are none, they are the ranks that wait
 // for each other. If there are none of these either and d is not nil, they are the ranks
@@ -44,7 +44,8 @@ func (w *Rank) busy() bool {
 }
 
 // returnedEarly returns an error if rank w has returned without calling an operation that
-// other ranks have called. Otherwise it returns nil.
+// other ranks have called. Otherwise it returns nil. A receive from any rank counts only if
+// all ranks that it could receive from have returned.
 func (s *Scheduler) returnedEarly(w *Rank) error {
 	if !w.returned {
 		return nil
@@ -68,7 +69,8 @@ type reason struct {
 
 // reasons returns the operations that keep op from beginning, each with its rank. There are
 // two kinds: an operation that a rank waits for instead of calling op, and an earlier
-// operation in a stream of op that has not begun.
+// operation in a stream of op that has not begun. If op is a receive that has begun and was
+// matched with a send, reasons returns the operations that keep the send from beginning.
 func (s *Scheduler) reasons(op *Operation) (list []reason) {
 	if op.carrier != nil && op.state == begun {
 		return s.reasons(op.carrier)
@@ -115,8 +117,8 @@ func (s *Scheduler) cycleError(w *Rank) error {
 	return nil
 }
 
-// dependsOn reports whether op cannot begin before other has begun, directly or through
-// further operations. seen holds the operations that have been visited.
+// dependsOn reports whether op cannot begin before `other` has begun, directly or through
+// further operations. `seen` holds the operations that have been visited.
 func (s *Scheduler) dependsOn(op, other *Operation, seen map[*Operation]bool) bool {
 	if op == other {
 		return true
@@ -151,8 +153,8 @@ func (s *Scheduler) describeCallers(op *Operation) string {
 	return RanksDo(there, "waits", "wait")
 }
 
-// RanksDo returns the list of ranks as text, followed by a verb: "ranks 0, 2 have". The
-// parameter one is the verb for a single rank, and several is the verb for more ranks.
+// RanksDo returns the list of ranks as text, followed by a verb: "ranks 0, 2 have". `one`
+// is the verb for a single rank, and `several` is the verb for more ranks.
 func RanksDo(ranks []int, one, several string) string {
 	if len(ranks) == 1 {
 		return RankList(ranks) + " " + one

@@ -34,8 +34,9 @@ func (r *Rank) Await(op *Operation) error {
 	return r.awaitUnless(op, func() bool { return false })
 }
 
-// awaitUnless waits until op has ended or the function done returns true. The code that
-// makes done return true must also wake the rank or pause the machine.
+// awaitUnless waits until op has ended or failed, the machine has ended, or the function
+// `done` returns true. The code that makes `done` return true must also wake the rank or
+// pause the machine.
 func (r *Rank) awaitUnless(op *Operation, done func() bool) error {
 	for op.state != ended && op.failure == nil && r.err == nil && !done() {
 		if r.proc != nil {
@@ -88,7 +89,7 @@ func (r *Rank) AwaitFor(op *Operation, after simtime.Time) (bool, error) {
 	return op.state == ended, err
 }
 
-// Sleep makes r wait for the simulated time d. name is the name of this wait in traces.
+// Sleep makes r wait for the simulated time d. `name` is the name of this wait in traces.
 func (r *Rank) Sleep(name string, d simtime.Time) error {
 	pause := NewRead(name)
 	pause.Track = "waits"
@@ -148,7 +149,8 @@ func (s *Scheduler) kernelError(r *Rank) error {
 }
 
 // failedOperation returns the operation that ended the machine: one that failed, or else
-// the only operation in flight. It returns nil if there is no such operation.
+// the only operation in flight, if it is a program and the context has not ended. It
+// returns nil if there is no such operation.
 func (s *Scheduler) failedOperation() *Operation {
 	if s.culprit != nil {
 		return s.culprit
@@ -178,8 +180,10 @@ func (op *Operation) Missing() (ranks []int) {
 	return ranks
 }
 
-// Limit makes op fail if it has not ended within the given simulated time; 0 means no
-// limit. timeoutErr returns the error.
+// Limit stops the program if op has not ended within the simulated time `after`; 0 means no
+// limit. The ranks that have called op get the error that `timeoutErr` returns. There are
+// two exceptions. If some ranks can never continue, only these ranks get errors. If kernels
+// are in a deadlock, the machine reports the deadlock. A second Limit of op does nothing.
 func (s *Scheduler) Limit(op *Operation, after simtime.Time, timeoutErr func() error) {
 	if after == 0 || op.timer != nil {
 		return

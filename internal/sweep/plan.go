@@ -109,7 +109,8 @@ func (p *Plan) findBench(ctx context.Context) {
 	}
 }
 
-// checkBench records mistakes in the name of the bench and in the values of its parameters.
+// checkBench records a mistake if the bench writes files, which a sweep does not support,
+// and mistakes in the names and values of its parameters.
 func (p *Plan) checkBench() {
 	if p.bench.Folder != "" {
 		p.fail("bench", "%s writes files and has a sweep of its own: run it with kernbench run %s", p.Bench, p.Bench)
@@ -197,8 +198,8 @@ func (p *Plan) checkClashes() {
 	}
 }
 
-// checkPoints loads the configurations of all points, each once, and computes the costs of
-// the points.
+// checkPoints loads the configurations of all points, each once, and records their
+// mistakes. It also computes the costs of the points. It returns an error only if ctx ends.
 func (p *Plan) checkPoints(ctx context.Context) error {
 	var choices []choice
 	byKey := map[string][]int{} // indices of points, by the key of their choice

@@ -71,7 +71,8 @@ func (p *Plan) resolvePath(name string) string {
 // grid may have any number of them.
 const maxLoaded = 16
 
-// key returns a text that is equal for choices with the same configurations.
+// key returns a text that is equal for choices of a plan with the same configurations. The
+// files of CCL and Tasks are the same for all choices of a plan and are left out.
 func (s choice) key() string { return fmt.Sprintf("%q %q", s.Topology, s.Sets) }
 
 // configHashes returns the hashes of the topology, the configuration of collectives and the
@@ -84,7 +85,8 @@ func configHashes(l *setup.Loaded) string {
 	return strings.Join([]string{l.System.Spec().Hash(), l.CCL.Hash(), tasks}, " ")
 }
 
-// addErrors loads each configuration of a choice again and records all mistakes in them.
+// addErrors loads each configuration of a choice again and records all mistakes. It skips
+// the configuration of tasks if the choice does not give one.
 func (p *Plan) addErrors(ctx context.Context, s choice) {
 	at := map[*setup.Kind]string{setup.Topology: s.system.value, setup.CCL: keyPath("ccl", p.CCL, p.base.CCL), setup.Tasks: keyPath("tasks", p.Tasks, p.base.Tasks)}
 	for _, k := range s.Kinds {
@@ -95,8 +97,8 @@ func (p *Plan) addErrors(ctx context.Context, s choice) {
 }
 
 // keyPath returns the path of a key in the file of the sweep, or "" if the file does not
-// have the key or a flag overrides it. value is the value of the key in the file, and flag
-// the value of the flag.
+// have the key or a flag overrides it. `value` is the value of the key in the file, and
+// `flag` the value of the flag.
 func keyPath(key, value, flag string) string {
 	if value == "" || flag != "" {
 		return ""
@@ -105,8 +107,8 @@ func keyPath(key, value, flag string) string {
 }
 
 // placeErrors records the mistakes in err, the error of loading one configuration. A
-// mistake in a setting of the sweep's file is reported at the place of the setting. path is
-// the place in the sweep's file that names the configuration.
+// mistake in a setting of the sweep's file is reported at the place of the setting. `path`
+// is the place in the sweep's file that names the configuration.
 func (p *Plan) placeErrors(s choice, err error, path string) {
 	for _, e := range config.Flatten(err) {
 		var at *config.Error
@@ -146,7 +148,8 @@ func (s choice) setAt(e *config.Error) string {
 }
 
 // loadOptions returns the options to run the bench for a choice. It loads the
-// configurations unless they are in memory.
+// configurations unless they are in memory, and returns an error if they have changed since
+// the plan was made.
 func (p *Plan) loadOptions(ctx context.Context, s choice) (o bench.Options, err error) {
 	l, ok := p.loaded[s.key()]
 	if !ok {

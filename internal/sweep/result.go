@@ -192,8 +192,8 @@ func displayColumns(t *table.Table) *table.Table {
 	return t.Select(names...)
 }
 
-// about returns a text about the sweep for figures: the bench, and the system if all points
-// have the same system.
+// about returns a text about the sweep for figures: the bench, and the system if the file
+// or a flag names one for all points.
 func (p *Plan) about() string {
 	if system := cmp.Or(p.base.Topology, p.Topology); system != "" {
 		return p.Bench + " on " + system
@@ -222,7 +222,7 @@ func (r *Result) Page() (about page.Page, t *table.Table) {
 }
 
 // WritePoints writes the points that a sweep of the shard would run, without running them.
-// format is text, csv or json.
+// `format` is text, csv or json.
 func (p *Plan) WritePoints(w io.Writer, shard experiment.Shard, format string) error {
 	list, rows := []table.Record{}, []table.Record{}
 	for _, i := range shard.Indices(len(p.points)) {

@@ -63,7 +63,7 @@ func TestFile(t *testing.T) {
 }
 
 // TestFileInPlace checks that Create follows a symbolic link and does not replace a file
-// that is not regular, such as a device.
+// that is not regular, such as a device. It also checks the error for a folder.
 func TestFileInPlace(t *testing.T) {
 	dir := t.TempDir()
 	target, link := filepath.Join(dir, "target.json"), filepath.Join(dir, "link.json")

@@ -34,8 +34,8 @@ func (e *events) end(about []byte) error {
 	return e.w.Flush() // also returns an earlier error
 }
 
-// beginEvent begins the line of an event. phase is the letter for the kind of event in the
-// format. thread 0 means that the event belongs to no thread.
+// beginEvent begins the line of an event. `phase` is the letter for the kind of event in
+// the format. If `thread` is 0, the event belongs to no thread.
 func (e *events) beginEvent(phase byte, process, thread int) {
 	e.line = e.line[:0]
 	if e.any {
@@ -92,14 +92,14 @@ func (e *events) text(name, text string) {
 	e.line = append(e.line, '"')
 }
 
-// time adds a field with the exact time t, as a decimal number of units.
+// time adds a field with the exact time t as a decimal number, in the given unit.
 func (e *events) time(name string, t, unit simtime.Time) {
 	e.key(name)
 	e.line = t.AppendIn(e.line, unit)
 }
 
-// metadata writes an event that sets a property of a process, or of a thread if thread is
-// not 0. name is the name of the property.
+// metadata writes an event that sets a property of a process, or of a thread if `thread` is
+// not 0. `name` is the name of the property.
 func (e *events) metadata(name string, process, thread int, value Arg) {
 	e.beginEvent('M', process, thread)
 	e.text("name", name)

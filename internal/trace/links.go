@@ -31,7 +31,8 @@ type linkTrack struct {
 	any  bool // there is a slice
 }
 
-// Links returns a recorder for n links. about returns the description of a link.
+// Links returns a recorder for n links. The function `about` returns the description of a
+// link.
 func (r *Recorder) Links(n int, about func(link int) LinkInfo) *Links {
 	return &Links{r: r, about: about, links: make([]*linkTrack, n), processes: map[string]*Process{}, kinds: map[string]*utilization{}}
 }
@@ -90,7 +91,7 @@ func (l *linkTrack) write() {
 	l.kind.add(l.Start, l.End)
 }
 
-// Close writes the last slice of each link and the utilization counters. order is the
+// Close writes the last slice of each link and the utilization counters. `order` is the
 // position of the counters in viewers.
 func (ls *Links) Close(order int) {
 	for _, l := range ls.links {
@@ -119,7 +120,8 @@ type utilization struct {
 	used  int                   // number of windows in use
 }
 
-// add records that one link was busy from start to end.
+// add records that one link was busy from the time `start` to the time `end`. It makes the
+// windows wider if `end` is after the last window.
 func (w *utilization) add(start, end simtime.Time) {
 	for end > w.width*windows {
 		for i := range windows / 2 {

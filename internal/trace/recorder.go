@@ -189,7 +189,8 @@ func Create(path string) (*File, error) {
 	return f, nil
 }
 
-// Close ends the trace and gives the file its name.
+// Close ends the trace and gives the file its name. If the trace cannot be written, no file
+// is left.
 func (f *File) Close(about any) error {
 	err := f.Recorder.Close(about)
 	if err == nil && f.zip != nil {

@@ -48,7 +48,7 @@ func (b *builder) track(process, thread string) string {
 	return fmt.Sprintf(`"pid":%d,"tid":%d`, pid, tid)
 }
 
-// slice adds a slice to the track of a process and a thread. args is the text between the
+// slice adds a slice to the track of a process and a thread. `args` is the text between the
 // braces of the slice's arguments.
 func (b *builder) slice(process, thread, name string, start, end simtime.Time, args string) {
 	track := b.track(process, thread)

@@ -29,8 +29,8 @@ func (c *cursor) peek() byte {
 
 func isSpace(b byte) bool { return b == ' ' || b == '\t' || b == '\r' || b == '\n' }
 
-// object reads an object and calls field with each key; field must read the value of the
-// key.
+// object reads an object and calls `field` with each key. The function `field` must read
+// the value of the key.
 func (c *cursor) object(field func(key []byte) error) error {
 	c.peek()
 	c.i++ // {

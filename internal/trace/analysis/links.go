@@ -131,8 +131,8 @@ func linkKinds(all []Link) (list []LinkKind) {
 }
 
 // topLinks returns the links with the largest values, at most `top` links. The function
-// value returns the value of a link. topLinks omits links with value 0 and sorts links with
-// equal values by name.
+// `value` returns the value of a link. topLinks omits links with value 0 and sorts links
+// with equal values by name.
 func topLinks(all []Link, top int, value func(*Link) simtime.Time) []Link {
 	all = slices.DeleteFunc(slices.Clone(all), func(l Link) bool { return value(&l) == 0 })
 	slices.SortFunc(all, func(a, b Link) int {
@@ -141,7 +141,7 @@ func topLinks(all []Link, top int, value func(*Link) simtime.Time) []Link {
 	return all[:min(top, len(all))]
 }
 
-// share returns part divided by whole, and 0 if whole is 0.
+// share returns `part` divided by `whole`, or 0 if `whole` is 0.
 func share(part, whole simtime.Time) float64 {
 	if whole == 0 {
 		return 0

@@ -212,8 +212,8 @@ func (p *Path) merge() {
 	}
 }
 
-// sum adds up the segments by kind and lists the places that the path visits. whole is the
-// length of the path, to which the shares are relative.
+// sum adds up the segments by kind and lists the places that the path visits. `whole` is
+// the length of the path, to which the shares are relative.
 func (p *Path) sum(whole simtime.Time) {
 	for _, s := range p.Segments {
 		i := slices.IndexFunc(p.Kinds, func(k KindSum) bool { return k.Kind == s.Kind })

@@ -44,9 +44,9 @@ type Work struct {
 	Share float64      `json:"path_share"`        // of the critical path
 }
 
-// Profile adds up the activities of the launch with a number, or of the whole program for
-// [Whole], and their times on the critical path. Rows are sorted by time on the path, then
-// by busy time, largest first.
+// Profile adds up the activities of the launch with the given number, or of the whole
+// program if `launch` is [Whole], and their times on the critical path. Rows are sorted by
+// time on the path, then by busy time, largest first.
 func (t *Trace) Profile(by By, launch int64) (*Profile, error) {
 	l, err := t.pick(launch)
 	if err != nil {
@@ -117,7 +117,8 @@ func (p *profileBuilder) row(name, line string, e Engine, where string) *Work {
 	return p.rows[key]
 }
 
-// addActivity adds the time of an activity to the row that row returns for it.
+// addActivity adds the time of an activity to the row that the method row returns for it.
+// In a profile by line, it does not count fetches and stores as activities.
 func (p *profileBuilder) addActivity(name, line string, e Engine, where string, took simtime.Time) {
 	w := p.row(name, line, e, where)
 	w.Busy += took
@@ -129,8 +130,8 @@ func (p *profileBuilder) addActivity(name, line string, e Engine, where string, 
 	}
 }
 
-// addSegment adds the time of s, a part of the critical path, to the row that row returns
-// for it.
+// addSegment adds the time of s, a part of the critical path, to the row that the method
+// row returns for it.
 func (p *profileBuilder) addSegment(s Segment) {
 	name, where := s.Name, s.Where
 	if s.Count == 0 || s.engine == NoEngine {

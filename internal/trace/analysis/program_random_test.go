@@ -69,7 +69,7 @@ func newHost(r *torch.Rank) *host {
 	return h
 }
 
-// tensor returns a new tensor with elems elements on each PE.
+// tensor returns a new tensor with `elems` elements on each PE.
 func (h *host) tensor(elems int) *torch.Tensor {
 	return torch.Must(h.Zeros(torch.F32, torch.Shape{h.pes * elems}, rowWise))
 }
@@ -174,7 +174,7 @@ func (h *host) tasks(d hostOp) {
 // rank again.
 type program struct{ Before, Ranks, After []hostOp }
 
-// run runs the program and returns its makespan. It records a trace if file is not empty.
+// run runs the program and returns its makespan. It records a trace if `file` is not empty.
 func (p *program) run(t *rapid.T, g *topology.Graph, file string) torch.Time {
 	c := torch.Must(torch.New(t.Context(), torch.Options{Topology: g, Trace: file}))
 	defer c.Close()
@@ -231,8 +231,8 @@ func TestPathOfAnyProgram(t *testing.T) {
 	})
 }
 
-// checkTrace checks the critical path and the profiles of the trace in a file. makespan is
-// the makespan of the recorded program.
+// checkTrace checks the critical path, the launches and the profiles of the trace in a
+// file. `makespan` is the makespan of the recorded program.
 func checkTrace(t *rapid.T, file string, makespan simtime.Time) {
 	tr, err := analysis.Open(t.Context(), file)
 	if err != nil {

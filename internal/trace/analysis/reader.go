@@ -55,7 +55,8 @@ func newReader() *reader {
 	}
 }
 
-// process returns the index of the process with a pid. It adds the process on first use.
+// process returns the index of the process with the given pid. It adds the process on first
+// use.
 func (rd *reader) process(pid int64) int32 {
 	i, ok := rd.processes[pid]
 	if !ok {
@@ -66,8 +67,8 @@ func (rd *reader) process(pid int64) int32 {
 	return i
 }
 
-// track returns the index of the track with a pid and a tid. It adds the track on first
-// use.
+// track returns the index of the track with the given pid and tid. It adds the track on
+// first use.
 func (rd *reader) track(pid, tid int64) int32 {
 	key := trackKey{pid, tid}
 	i, ok := rd.tracks[key]
@@ -92,7 +93,8 @@ func (rd *reader) name(text []byte) int32 {
 	return i
 }
 
-// event adds an event to the trace.
+// event adds an event to the trace, or records a mistake if the event lacks a field or has
+// an unknown phase.
 func (rd *reader) event(e *event) {
 	bad := func(what string) { rd.mistakes = append(rd.mistakes, &Mistake{Line: rd.line, What: what}) }
 	switch {
@@ -192,7 +194,7 @@ func (rd *reader) end(e *event) {
 	rd.t.slices[state.closed].end = e.at
 }
 
-// flow records the start or the end of an arrow.
+// flow records the start or the end of an arrow, and the mistakes in the arrow.
 func (rd *reader) flow(e *event) {
 	track, state := rd.advance(e)
 	if len(state.open) == 0 {

@@ -82,9 +82,9 @@ func (s *Slowest) mostly() string {
 }
 
 // excess compares the times of runs and of each kind of wait on the slowest PE with those
-// on the median PE. It returns the run or kind of wait that takes longer by the largest
-// difference, and the difference. With sign -1 it returns the one that takes less time by
-// the largest difference.
+// on the median PE. If `sign` is 1, it returns the run or kind of wait that takes longer on
+// the slowest PE by the largest difference, and the difference. If `sign` is -1, it returns
+// the one that takes less time there by the largest difference.
 func (s *Slowest) excess(sign simtime.Time) (what string, more simtime.Time) {
 	for _, c := range s.CPU {
 		if d := sign * (c.Time - c.Median); d > more {
@@ -162,8 +162,9 @@ func (t *Trace) Analyse(launch int64, top int) (*Report, error) {
 	return r, nil
 }
 
-// pick returns the launch with a number, or nil for the whole program. If the trace has
-// launches and no program, it returns the longest launch instead of the program.
+// pick returns the launch with the given number, or nil for the whole program. If the trace
+// has launches and no program, it returns the longest launch instead of the program. It
+// returns an error if there is no launch with the number.
 func (t *Trace) pick(launch int64) (*Launch, error) {
 	switch n := len(t.launches); {
 	case launch == Whole && (n == 0 || t.Program != nil):

@@ -168,7 +168,8 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// TestOpen checks that Open reads plain and compressed files.
+// TestOpen checks that Open reads plain and compressed files, and refuses a file that is
+// not compressed although its name ends in .gz.
 func TestOpen(t *testing.T) {
 	text := message().String()
 	var zipped bytes.Buffer
@@ -263,6 +264,7 @@ func TestEndlessLine(t *testing.T) {
 }
 
 // FuzzRead checks that Read returns an error or a trace for any bytes and does not panic.
+// Analyse must not panic for such a trace either.
 func FuzzRead(f *testing.F) {
 	f.Add(message().String())
 	f.Add("{\"traceEvents\":[\n{\"ph\":\"B\",\"x\":[{\"a\":\"]\\\"\"},1],\"pid\" : 1 ,\"args\":{}}\n]}")
