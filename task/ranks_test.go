@@ -38,7 +38,8 @@ func publish(t *tl.PE, own, out tl.Ptr) {
 	forRows(t, own, func(first int, s tl.Shape) { t.Store(out.At(first), t.Load(own.At(first), s, tl.I32)) })
 }
 
-// tell notifies the next rank that the rows `out` of this rank are complete.
+// tell notifies the next rank that the rows `out` of this rank are complete. It does not
+// access these rows: the argument makes the task wait for publish, which writes them.
 func tell(t *tl.PE, out tl.Ptr, signal int) { t.Notify(next(t), signal, tl.Set, 1) }
 
 // fetch waits for the given signal. Then it gets the rows `out` of the previous rank and

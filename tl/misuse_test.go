@@ -377,8 +377,8 @@ func TestMachineErrors(t *testing.T) {
 	}
 }
 
-// TestReceiveErrors checks the errors of receives when only the wait for the message
-// fails.
+// TestReceiveErrors checks the errors of correct receives for which no message comes.
+// RecvAsync itself succeeds, and Wait fails.
 func TestReceiveErrors(t *testing.T) {
 	r := &recorder{wait: errors.New("no message will come")}
 	pe := tl.NewPE(r, "ring")

@@ -18,10 +18,12 @@ import (
 //   - Between a cube and its IO chiplet, the path follows the cube's column; the IO chiplet
 //     is connected to row 0.
 //   - On the SIP fabric, routing is in dimension order: along the row, then along the
-//     column. The path takes the shorter way round, and the positive direction at a tie.
-//     Of k parallel links it takes number (cube·PEs + PE of the source + SIP of the
-//     destination) mod k, so that the PEs of a SIP that send to the same other SIP share
-//     the links evenly.
+//     column. On rings and tori the path takes the shorter way round, and the positive
+//     direction at a tie.
+//   - Of k parallel links, the path takes the link with number (s + d) mod k. Here s is the
+//     index of the source PE in its SIP, counted cube by cube, and d is the number of the
+//     destination SIP. So the PEs of a SIP that send to the same other SIP share the links
+//     evenly.
 //   - If a link on this path is absent, the path crosses that NoC, cube mesh or fabric by
 //     a shortest path instead; see detour.
 //
@@ -52,12 +54,15 @@ func (n Node) isEndpoint() bool {
 	return true
 }
 
-// isJunction reports whether a node is one that endpoints are connected to: a router or the
-// switch of an IO chiplet.
+// isJunction reports whether a node is a router or the switch of an IO chiplet. Every
+// endpoint is connected to the rest of the network through such a node; see anchor.
 func (n Node) isJunction() bool { return n.Kind == KindRouter || n.Kind == KindIOSwitch }
 
 // lane returns the number by which a route from one node to another selects a parallel
-// link: of k parallel links, the route takes link number lane mod k.
+// link: of k parallel links, the route takes link number lane mod k. The lane is the index
+// of the source PE in its SIP plus the number of the destination SIP; see Route. An HBM
+// slice counts as its PE, and other nodes of a cube count as the first PE of the cube. For
+// a source outside all cubes, or a destination outside all SIPs, the term is 0.
 func (g *Graph) lane(from, to NodeID) int {
 	src, dst := g.Node(from), g.Node(to)
 	lane := int(max(dst.SIP, 0))
@@ -100,7 +105,7 @@ type path struct {
 }
 
 // hop extends the path by the link to a node, and reports whether there is such a link. The
-// following methods of path also extend it, and report whether there is a way.
+// following methods extend the path by several links, and report whether they found a way.
 func (p *path) hop(to NodeID) bool {
 	first, n := p.g.between(p.at, to)
 	if n == 0 {
@@ -119,7 +124,7 @@ func (p *path) extendTo(to NodeID) bool {
 	g := p.g
 	fromSIP, toSIP := int(g.Node(p.at).SIP), int(g.Node(to).SIP)
 
-	var down [4]NodeID // from the destination to its junction: TCM, DMA, router or host, PCIe, switch
+	var down [4]NodeID // from `to` to its junction, such as (TCM, DMA, router) or (host, PCIe, switch)
 	down[0] = to
 	n := 1
 	for down[n-1] != p.at && !g.Node(down[n-1]).isJunction() {
@@ -164,8 +169,8 @@ func (p *path) crossFabric(from, to int) bool {
 }
 
 // followDimensionOrder extends the path from the IO switch of one SIP to that of another by
-// dimension-order routing. On a central switch or in a fully connected fabric it takes the
-// only direct way.
+// dimension-order routing. In a fabric with a central switch the path goes through that
+// switch. In a fully connected fabric it is one link.
 func (p *path) followDimensionOrder(sip, to int) bool {
 	g := p.g
 	switch g.spec.System.SIPs.Topology {

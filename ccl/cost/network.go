@@ -17,16 +17,17 @@ type Network struct {
 	pes    []int // the PE of each rank
 	queues topology.IPCQ
 	inbox  bool // messages go to inboxes
-	// Lanes is the number of lanes: collectives of the same kind that run at the same time
-	// on other PEs of the same devices, and share the links between devices.
+	// Lanes is the number of lanes, this one included. Lanes are collectives of the same
+	// kind that run at the same time on different PEs of the same devices, and share the
+	// links between devices.
 	Lanes int
 	// QueuesAlone excludes inboxes: Pick does not consider algorithms with more neighbours
 	// than a PE has ports.
 	QueuesAlone bool
 	// Room is the number of bytes of TCM that another kernel needs at the same time.
 	Room topology.Bytes
-	// Beat is called before each cost is computed, unless it is nil. For very many ranks a
-	// cost takes long to compute.
+	// Beat, unless nil, is called before each cost is computed, to show progress. For very
+	// many ranks a cost takes long to compute.
 	Beat func()
 
 	path []topology.LinkID // scratch space of route
@@ -83,7 +84,7 @@ func (n *Network) transferTime(from, to topology.NodeID, bytes int64) simtime.Ti
 func (n *Network) route(from, to topology.NodeID) {
 	path, err := n.g.Route(n.path[:0], from, to)
 	if err != nil {
-		panic(fmt.Sprintf("cost: %v", err)) // the system was compiled: all PEs are reachable
+		panic(fmt.Sprintf("cost: %v", err)) // cannot happen: Compile refuses systems with unreachable PEs
 	}
 	n.path = path
 }
@@ -141,9 +142,10 @@ func (n *Network) roundTrip(from, to int, bytes int64) simtime.Time {
 	return t + n.g.Latency(n.path) + n.g.Bottleneck(n.path).Serialize(n.queues.CreditBytes)
 }
 
-// flight computes how long a message occupies the DMA engine: the time of the transfer
-// divided by the number of messages that the engine can have in flight. For an inbox, it
-// adds the time of the notification that follows the message.
+// flight computes a message's share of the time of the DMA engine: how long the message is
+// in flight, divided by the number of messages that the engine can have in flight. For an
+// inbox, the time in flight includes one burst of HBM, which stores the message, and the
+// transfer of the notification that follows.
 func (n *Network) flight(from, to int, bytes int64) simtime.Time {
 	t := n.transferTime(n.node(from, topology.KindTCM), n.node(to, n.slots()), bytes)
 	if n.inbox {

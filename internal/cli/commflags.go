@@ -186,12 +186,14 @@ func (f *taskFlags) readTasks(o *runner.Options) error {
 	return err
 }
 
-// checkFiles checks the files of a run: the scenario, the configurations, the folder for
-// values ("" for none) and the chart of the tasks. o.Scenario is "" if the scenario is in
+// checkFiles returns an error if a run would overwrite a file that it reads, or write one
+// file twice. The run reads the scenario and the configurations. It writes values into the
+// folder ("" for none), and the chart of the tasks. o.Scenario is "" if the scenario is in
 // the folder.
 func (f *taskFlags) checkFiles(o *runner.Options, folder string) error {
 	use := scenarioUses(o.Scenario).WritesIn("the folder", folder, runner.FolderFiles...).Writes("--gantt-svg", f.svg)
-	// Only the run may read a pipe, which can be read once. The run also reports errors.
+	// A pipe can be read only once, so that it is left to the run. The run also reports the
+	// errors that are ignored here.
 	if info, err := os.Stat(o.Preset); err == nil && info.Mode().IsRegular() {
 		if spec, err := topology.Load(f.cmd.Context(), o.Preset); err == nil {
 			use.ReadsConfig("topology", spec)

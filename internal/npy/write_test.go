@@ -13,8 +13,8 @@ import (
 )
 
 // TestWriteKnownFiles checks that the files that Write writes are as the description of the
-// format says. The part before the elements is padded to 128 bytes, so headers have 118
-// (0x76) bytes.
+// format says. In these files the elements begin at byte 128: after 10 bytes with the magic
+// string, the version and the length of the header, and a header of 118 (0x76) bytes.
 func TestWriteKnownFiles(t *testing.T) {
 	for _, c := range []struct {
 		array Array
