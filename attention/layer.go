@@ -171,9 +171,9 @@ func (h Heads) Check() error {
 // Scale returns 1/√Dim, the factor by which scores are multiplied.
 func (h Heads) Scale() float64 { return 1 / math.Sqrt(float64(h.Dim)) }
 
-// Lanes returns the number of lanes for holders of the given number of PEs: the largest
-// number of PEs over which the heads can be divided evenly. Each of these PEs has whole KV
-// heads, or a part of the query heads of one KV head.
+// Lanes returns the number of lanes of a mesh whose holders have the given number of PEs.
+// It is the largest number of these PEs over which the heads can be divided evenly. Each PE
+// then has whole KV heads, or a part of the query heads of one KV head.
 func (h Heads) Lanes(pes int) int {
 	for n := pes; n > 1; n-- {
 		if h.KV%n == 0 || n%h.KV == 0 && h.Query%n == 0 {

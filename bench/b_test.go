@@ -56,8 +56,8 @@ func parts(t *testing.T, race bool) Bench {
 	}}
 }
 
-// TestMachine checks that the result contains the checks, launches, rows, notes and races
-// of a part on another machine, in order.
+// TestMachine runs a part of a bench on another machine. It checks that the result contains
+// the checks, launches, rows, notes and races of that part, in order.
 func TestMachine(t *testing.T) {
 	r := execute(t, parts(t, false), Options{Options: torch.Options{PerRank: true, Race: true}})
 	want := torch.Checks{

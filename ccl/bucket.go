@@ -200,8 +200,8 @@ func (b *bucket) phases(f *blockFlow) (list []Phase) {
 	return list
 }
 
-// newBucketPipeline returns the pipeline of a rank: one flow for each path in `list` that
-// carries data, divided into segments and messages.
+// newBucketPipeline returns the pipeline of a rank. The pipeline has one flow for each path
+// in `list` that carries data. The data of each flow is divided into segments and messages.
 func newBucketPipeline(m *member, list []path) *pipeline {
 	l := &pipeline{member: m, interleaved: 1, spacing: 1}
 	largest, group, held := 0, 0, 0 // elements of a block; blocks held between dimensions, on the first path and on all

@@ -98,7 +98,7 @@ func centerTree(p *Plan, rank int) (b TreeNode) {
 func middle(w, h int) int { return h/2*w + w/2 }
 
 // rootPlan returns the plan of the all-reduce between the root cubes of the devices. Each
-// root contributes the sum of the ranks of its device.
+// root contributes the sum over all ranks of its device.
 func (p *Plan) rootPlan() *Plan {
 	l := p.hierarchy()
 	q := *p

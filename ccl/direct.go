@@ -41,8 +41,8 @@ func directLargest(p *Plan) int {
 	return p.Largest()
 }
 
-// directInbox returns the maximum number of elements that a rank receives from one other
-// rank, over all steps.
+// directInbox returns the largest number of elements that a rank can receive from one other
+// rank in all steps together.
 func directInbox(p *Plan) int { return directExchange(p).Steps * directLargest(p) }
 
 // directExchange returns an Exchange with the number of steps of the collective, and the
@@ -148,9 +148,10 @@ func (d *direct) piece(at item, b block) block {
 	return b.slice(d.cut.piece(b.n, at.segment, at.message))
 }
 
-// receive receives the messages of item `at` from all other ranks. If the item gathers, or
-// in an all-to-all, it stores them. Otherwise it returns the reduction of all messages and
-// of the rank's own piece, and stores the reduction if there is no further step.
+// receive receives the messages of item `at` from all other ranks. In an all-to-all, and if
+// the item gathers, it stores the messages. Otherwise it returns the reduction of all
+// messages and of the rank's own piece. If there is no further step, it also stores the
+// reduction.
 func (d *direct) receive(at item) (x tl.Tile) {
 	if d.Collective == AllToAll || d.gathers(at) {
 		for rank := range d.receiveOrder {

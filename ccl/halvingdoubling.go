@@ -98,12 +98,13 @@ func (s *halvingStep) block(i int, sends bool) int {
 // order of ports.
 //
 // The ranks form a grid. The grid has a dimension of size two for each factor 2 of the
-// number of ranks, and a last dimension of the remaining odd size. In the last dimension,
-// too, each step halves the number s of remaining blocks, to s/2 rounded up. The rank sends
-// to the partner at that distance, and the rank at the same distance in the other direction
-// sends the same number of blocks. So every rank has a partner in every step. For any
-// number N of ranks there are ceil(log2 N) steps, in which a rank sends and receives N-1
-// blocks.
+// number of ranks, and a last dimension of the remaining odd size. Each step halves the
+// number s of places along a dimension whose blocks the rank still has to reduce. The half
+// is rounded up, so h = ceil(s/2) places remain. The rank sends the blocks of the other s-h
+// places to the rank that is h places further along the dimension. It receives the same
+// number of blocks from the rank that is h places back. So every rank has a partner in
+// every step, also if s is odd. For any number N of ranks there are ceil(log2 N) steps, in
+// which a rank sends and receives N-1 blocks.
 func halvingSteps(ranks int) (steps []halvingStep, partners []partner) {
 	port := func(x partner) tl.Port {
 		i := slices.Index(partners, x)
@@ -232,8 +233,8 @@ func (h *halving) needsAll(step int) bool {
 	return s.low != s.count()
 }
 
-// resends reports whether the i-th block that a step receives is sent again in a later
-// step. If so, it is also sent in the last step.
+// resends reports whether the i-th block that the rank receives in a step is sent again in
+// a later step. Every block that is sent again is also sent in the last step.
 func (h *halving) resends(step, i int) bool {
 	return h.list[step].block(i, false) < h.list[len(h.list)-1].count()
 }

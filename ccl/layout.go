@@ -37,7 +37,7 @@ func NewLayout(g *topology.Graph, pes []int) (l Layout) {
 	return l
 }
 
-// cubes returns the number of cubes with a rank on each device.
+// cubes returns how many cubes of each device have a rank.
 func (l *Layout) cubes() int { return l.CubeW * l.CubeH }
 
 // known reports whether the layout gives the positions of the given number of ranks.

@@ -65,9 +65,10 @@ func onePath(dims ...dim) []path { return []path{{dims: dims, hi: shareUnits}} }
 // links for each direction.
 //
 // If a dimension of d ranks is the first of a path, each element occupies the links of the
-// dimension for a time proportional to f(d) = 2(d-1)/d / links. If the dimension is the
-// second, this time is divided by the number of ranks of the first dimension, because only
-// that part of the elements is left to reduce.
+// dimension for a time proportional to f(d) = 2(d-1) / (d·links). Here links is the number
+// of directions that have their own links. If the dimension is the second, this time is
+// divided by the number of ranks of the first dimension, because only that fraction of the
+// elements is left to reduce.
 func (p *Plan) split(dims []dim, directions int) []path {
 	if len(dims) < 2 {
 		return onePath(dims...)

@@ -32,9 +32,9 @@ func (e *experiment) inputs(seed uint64, whole bool) []values {
 }
 
 // draw returns one random element of a rank. For a product of whole numbers, the element is
-// 2 or -2 if `chosen` is set, and otherwise 1 or -1. Sums of 200 ranks are whole numbers of
-// at most 8 bits, which bf16 represents exactly. The same holds for PremulSum with a factor
-// of 1/2, because twice the sum of halves is such a number.
+// 2 or -2 if `chosen` is set, and otherwise 1 or -1. Other whole numbers are so small that
+// sums over 200 ranks have at most 8 bits, which bf16 represents exactly. PremulSum with a
+// factor of 1/2 is exact, too, because twice the result is such a sum.
 func (e *experiment) draw(rng *rand.Rand, chosen, whole bool) float64 {
 	switch {
 	case !whole:

@@ -116,8 +116,8 @@ func (r *tutorial) readProse(text string) {
 	}
 }
 
-// change applies a diff to the file in the current folder that contains the first line of
-// the diff.
+// change applies a diff to a file in the current folder. It chooses the file that contains
+// the first line of the diff.
 func (r *tutorial) change(diff string) {
 	r.t.Helper()
 	line, _, _ := strings.Cut(strings.TrimPrefix(diff, "-"), "\n")

@@ -25,9 +25,9 @@ func hasVector() bool {
 	return extended&avx2 != 0
 }
 
-// castVector converts elements between f32 and f16 or bf16 with assembly, from the first
-// on. It returns how many elements it has converted, and the caller converts the rest. The
-// number is 0 for other dtypes and without assembly.
+// castVector uses assembly to convert elements from f16 or bf16 to f32, or from f32 to f16
+// or bf16. It begins with the first element and returns how many elements it has converted.
+// The caller converts the rest. The result is 0 for other dtypes and without assembly.
 func castVector(to DType, dst []byte, from DType, src []byte) int {
 	groups := len(src) / from.Size() / castGroup
 	if !vector || groups == 0 {

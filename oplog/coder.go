@@ -195,9 +195,9 @@ func elements[T any](c *coder, list *[]T, n int, walk func(*coder, *T)) {
 	}
 }
 
-// table writes or reads a table of the log: the number of elements of `list`, then each
-// element with the function `walk`. Errors name the table as `part` and have the number of
-// the element. When it reads, it fails if the context has ended.
+// table writes or reads a table of the log: first the number of elements of `list`, then
+// the elements. The function `walk` writes or reads one element. Errors contain `part`, the
+// name of the table, and the number of the element. Reading fails if the context has ended.
 func table[T any](c *coder, part string, list *[]T, walk func(*coder, *T)) {
 	c.part, c.index = part, 0
 	n := c.count(len(*list))

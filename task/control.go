@@ -4,10 +4,10 @@ import (
 	"github.com/kernbench/kernbench/internal/sim"
 )
 
-// step starts work on the idle control cores of the rank. A control core takes the first of
-// these that exists: a message to send to another rank; the end of a kernel or a message to
-// read; a task to dispatch; and, under aicpu_build_graph, the next task to build or value
-// to read. Under tensormap_and_ringbuffer, a separate core builds tasks. Under
+// step starts work on the idle control cores of the rank. A control core does the first of
+// these that there is to do: send a message to another rank; read that a kernel has ended,
+// or read a message; dispatch a task; and, under aicpu_build_graph, build the next task or
+// read the next value. Under tensormap_and_ringbuffer, a separate core builds tasks. Under
 // host_build_graph, the host reads values.
 func (d *device) step() {
 	for core := range d.busy {

@@ -71,8 +71,8 @@ func (s *schedule) addTasks() {
 	}
 }
 
-// submitted reports whether all tasks have been submitted that the orchestration has
-// recorded before its next pause, a call of Value.
+// submitted reports whether the orchestration's tasks up to its next pause have all been
+// submitted. A pause is a call of Value.
 func (s *schedule) submitted() bool {
 	return int(s.next) == s.recordedUntil(s.passed).tasks
 }

@@ -232,8 +232,8 @@ func (d *device) afterOps(run *assignment) []oplog.Operand {
 	return ops
 }
 
-// endOpsOf returns the operations of the op log that ended the members of task t, which may
-// belong to any rank.
+// endOpsOf returns the operations of the op log that ended the members of task t. The task
+// may belong to any rank.
 func (d *device) endOpsOf(t Ref) []oplog.ID { return d.devices[t.Rank].endOps[t.Task] }
 
 // releaserOp returns the operation of the op log whose end allowed task id to start. If a

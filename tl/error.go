@@ -130,7 +130,7 @@ func misuse(op, operands string, err error) *Error {
 }
 
 // fail returns an Error with the reason err. The caller panics with this Error. t is nil if
-// the operation had only a zero Tile.
+// the only tile of the operation is a zero Tile, which belongs to no PE.
 //
 // Callers pass operands as text, and reasons that contain only text and numbers. Tiles or
 // slices of the kernel would escape to the heap in every call, even in a successful one.

@@ -73,7 +73,7 @@ func (x Tile) Free() {
 	x.must("Free", x.pe.m.Free(x.v))
 }
 
-// check stops the kernel if the tile has no data in TCM. op is the operation in the error.
+// check stops the kernel if the tile has no data in TCM. The error names the operation op.
 func (x Tile) check(op string) { x.must(op, x.pe.checkUsable(&x)) }
 
 // must stops the kernel if err is not nil. op is the operation in the error, and x its

@@ -27,9 +27,9 @@ func levelOf(a, b Node) (level, bool) {
 // connectsSIPs reports whether the node is a switch of the SIP fabric.
 func (n Node) connectsSIPs() bool { return n.Kind == KindIOSwitch || n.Kind == KindSwitch }
 
-// carries reports whether a path at the level may pass through a node. A path in the cube
-// mesh may start or end at the IO chiplet's switch but not pass through it, because
-// traffic from outside enters there.
+// carries reports whether a path at the level may pass through a node. Traffic from outside
+// enters the cube mesh at the IO chiplet's switch. A path in the cube mesh may therefore
+// start or end at this switch, but it may not pass through it.
 func (l level) carries(n Node) bool {
 	switch {
 	case l.sip < 0:

@@ -65,10 +65,10 @@ func (g *Graph) SIPNeighbors(sip int) []int {
 	return near
 }
 
-// outerLinks returns the links outside of SIPs, ordered by From and then To: between the
-// host and every PCIe endpoint, and between the fabric switches. Neighbouring SIPs, or a
-// SIP and the central switch, have the specified number of parallel links in each
-// direction.
+// outerLinks returns the links outside of SIPs, ordered by From and then To. These are the
+// links between the host and every PCIe endpoint, and the links between the fabric
+// switches. Neighbouring SIPs, or a SIP and the central switch, have the specified number
+// of parallel links in each direction.
 func (g *Graph) outerLinks() []Link {
 	pcie, link := g.spec.Host.PCIe, g.spec.System.SIPs.Link
 	var links []Link

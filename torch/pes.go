@@ -33,9 +33,8 @@ func (c *Context) peID(op, text string, number int) machine.PEID {
 }
 
 // peIDs converts the numbers of PEs to PEIDs. It panics if a PE does not exist or occurs
-// twice. The error of the panic begins with op, the name of the calling function. It has
-// the text `before` in front of the PE. If the PE occurs twice, it also has the text
-// `after` behind the PE.
+// twice. The error of the panic begins with op, the name of the calling function, followed
+// by the text `before` and the PE. If the PE occurs twice, the text `after` follows the PE.
 func (c *Context) peIDs(op, before string, numbers []int, after string) []machine.PEID {
 	ids := make([]machine.PEID, len(numbers))
 	seen := map[int]bool{}
@@ -82,7 +81,8 @@ type Composite struct {
 // Composites waits for everything that this rank has requested. It returns the composite
 // commands in the op log, in the order in which they were issued. Without an op log, it
 // returns none; a run without values has an op log only with Options.Race or
-// Options.KeepLog. If the op log is not kept, a long program gets only the latest commands.
+// Options.KeepLog. If the op log is not kept, Composites returns only the latest commands
+// of a long program.
 func (r *Rank) Composites() (all []Composite) {
 	if r.m.Log == nil || r.Synchronize() != nil {
 		return nil

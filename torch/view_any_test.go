@@ -117,7 +117,7 @@ func addTen(t *tl.PE, x tl.Ptr, axes int) {
 }
 
 // checkPieces makes a kernel read a random box of v through Pieces, and checks the values.
-// v has one or two axes. values has the elements of the original tensor.
+// v has one or two axes. `values` lists the elements of the original tensor.
 func (v viewModel) checkPieces(r *rapid.T, l *hostedtest.Lab, values []int) {
 	height, width := 1, v.shape[len(v.shape)-1]
 	if len(v.shape) == 2 {

@@ -74,8 +74,8 @@ func (w *walk) run(t *tl.PE, do func(b *band)) {
 	}
 }
 
-// load issues the loads of tile i of the walk and of the vectors' elements for the columns
-// of the tile. It returns nil after the last tile.
+// load issues the loads of tile i of the walk. For the columns of this tile, it also issues
+// the loads of the vectors' elements. It returns nil after the last tile.
 func (w *walk) load(t *tl.PE, i int) (list []tl.Tile) {
 	if i == len(w.bands)*len(w.cols) {
 		return nil

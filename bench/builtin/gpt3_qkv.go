@@ -48,9 +48,10 @@ type qkvRow struct {
 	breakdown
 }
 
-// costGPT3QKV returns the cost of a run: the sum over the systems that --tp lists. A system
-// costs 1 for each SIP. Its weights cost 3 if there are 1536×4608 of them, and otherwise in
-// proportion to their number. Every 512 tokens increase the cost of the weights by half.
+// costGPT3QKV returns the cost of a run, which is the sum of the costs of all systems that
+// --tp lists. A system costs 1 for each SIP, plus the cost of its weights. Without tokens,
+// 1536×4608 weights cost 3, and other numbers of weights cost in proportion. Every 512
+// tokens add half of that cost.
 func costGPT3QKV(params map[string]string, _ *topology.Graph) (cost float64) {
 	number := func(text string) float64 { n, _ := strconv.ParseFloat(text, 64); return n } // 0 if the parameter is invalid
 	weights := 8 / number(params["divide"])

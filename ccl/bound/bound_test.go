@@ -318,8 +318,10 @@ func TestBoundOfRingsIsThatOfAllCuts(t *testing.T) {
 	})
 }
 
-// allCuts computes the bound of an all-reduce from the capacity and latency between every
-// two SIPs, by trying every subset of the SIPs, the volume term and every path.
+// allCuts computes the bound of an all-reduce from the capacity and the latency between
+// every two SIPs. The bound is the longest of three times: the time of the slowest cut
+// between a subset of the SIPs and the other SIPs, the time in which all ranks together can
+// receive the data, and the latency of the longest path between two ranks.
 func allCuts(capacity [][]int64, latency [][]simtime.Time, pes []int, bytes int64) (most simtime.Time) {
 	n := len(capacity)
 	ranks := 0

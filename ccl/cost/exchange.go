@@ -58,8 +58,9 @@ func (n *Network) exchange(p *ccl.Plan, e *ccl.Exchange) simtime.Time {
 	return first + simtime.Time(e.Segments-1)*period
 }
 
-// ringExchange computes the cost of an all-to-all around a ring of N ranks: N-1 steps for
-// the first blocks, followed by the remaining blocks on the busiest link.
+// ringExchange computes the cost of an all-to-all around a ring of N ranks. The cost is one
+// step plus the longest of three times: the N-1 steps of each group of messages, the time
+// of the busiest link, and the time in which a rank handles its messages.
 func (n *Network) ringExchange(p *ccl.Plan, e *ccl.Exchange) simtime.Time {
 	bytes := int64(e.Elems * p.DType.Size())
 	var step, trip simtime.Time

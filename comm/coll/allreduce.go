@@ -102,9 +102,10 @@ func (g *Group) raiseAll(c *call, phase string, kind int, step int64) error {
 	return g.forEachPeer(func(peer int) error { return g.raise(c, phase, kind, peer, step) })
 }
 
-// stageChunk stages the chunk of this rank's src that begins at byte `from`, for the given
-// step. It leaves out the data that no other rank reads: in Direct the part that this rank
-// combines itself, and the whole chunk if only this rank takes the result.
+// stageChunk stages, for the given step, the chunk of this rank's src that begins at byte
+// `from`. It leaves out the data that no other rank reads. With the algorithm Direct, this
+// is the part that this rank combines itself. With DirectOnePhase, it is the whole chunk if
+// only this rank takes the result.
 func (g *Group) stageChunk(c *call, step int64, from int) error {
 	if err := g.awaitFreeSlot(c, step); err != nil {
 		return err

@@ -131,9 +131,9 @@ func TestNoAllocation(t *testing.T) {
 	}
 }
 
-// mallocsInCalls first calls each collective once, because a first call may allocate. It
-// then makes the given number of calls of collectives and returns the number of allocations
-// that all ranks together made during the latter calls.
+// mallocsInCalls makes the given number of calls of collectives. It returns the number of
+// allocations that all ranks together made during these calls. Before that, it calls each
+// collective once, because a first call may allocate.
 func mallocsInCalls(g *coll.Group, b *buffers, calls int) (int64, error) {
 	for _, c := range collectives { // the first call of each may allocate
 		if err := c.call(g, b); err != nil {

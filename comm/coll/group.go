@@ -191,8 +191,8 @@ func (g *Group) raise(c *call, phase string, kind, peer int, step int64) error {
 	return g.window.Raise(c.kind.String(), phase, peer, g.signal(kind, g.rank), step, nil)
 }
 
-// wait waits until the given peer has raised its signal of the given kind at this rank to
-// at least step.
+// wait waits until a signal of this rank has at least the value step. The signal is the one
+// of the given kind that the given peer raises.
 func (g *Group) wait(c *call, phase string, kind, peer int, step int64) error {
 	return g.await(c.kind.String(), phase, peer, g.signal(kind, peer), step)
 }

@@ -186,8 +186,8 @@ func (f trouble) arg(t testing.TB) []byte {
 	return b
 }
 
-// fault runs, as the job of a rank, the failure or the wait that arg assigns to the rank.
-// arg encodes a trouble.
+// fault makes a rank fail or wait, as the trouble in arg says. It runs as the job of the
+// rank.
 func fault(ctx context.Context, c *comm.Comm, arg []byte) ([]byte, error) {
 	var f trouble
 	if err := json.Unmarshal(arg, &f); err != nil {

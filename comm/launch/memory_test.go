@@ -14,9 +14,9 @@ import (
 	"github.com/kernbench/kernbench/internal/host/hosttest"
 )
 
-// TestOutOfMemory launches ranks in a control group, one of which uses up the memory of the
-// group. It checks that the kernel kills that rank and not the launcher, and that the error
-// gives the reason.
+// TestOutOfMemory launches ranks in a control group. One of the ranks uses up the memory of
+// the group. The test checks that the kernel kills that rank and not the launcher, and that
+// the error gives the reason.
 func TestOutOfMemory(t *testing.T) {
 	checkCleanup(t)
 	group := hosttest.Group(t, 128<<20)

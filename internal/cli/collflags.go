@@ -31,8 +31,8 @@ type collFlags struct {
 	points                                                   *pointFlags
 }
 
-// addCollFlags adds the flags of a measurement of collectives to a command. The result has
-// their values when the command runs.
+// addCollFlags adds the flags of a measurement of collectives to a command. When the
+// command runs, the result contains the values of the flags.
 func addCollFlags(cmd *cobra.Command) *collFlags {
 	f := &collFlags{cmd: cmd, Options: collperf.Options{Min: 8, Max: 1 << 20, StepFactor: 2, Iters: 1, DTypes: []tl.DType{tl.F16}, Warmups: 5}}
 	flags := cmd.Flags()

@@ -167,8 +167,8 @@ func (o *output) Write(p []byte) (n int, err error) {
 	return n, o.err
 }
 
-// flush writes the bytes that o.to, the writer that escapes unprintable characters, still
-// holds.
+// flush writes the bytes that o.to still holds, if o.to is the writer that escapes
+// unprintable characters.
 func (o *output) flush() {
 	if text, ok := o.to.(*printable.Writer); ok && o.err == nil {
 		o.err = text.Flush()

@@ -79,8 +79,9 @@ func commonFlags(root *cobra.Command) map[string]*pflag.Flag {
 	return all
 }
 
-// write writes the help of a command and of its subcommands. For the subcommands schema and
-// validate, it writes the help only once, and a link to it for other commands.
+// write writes the help of a command and of its subcommands. Several commands have a
+// subcommand schema or validate. Of each of these two subcommands, write describes only the
+// first one. For the others, it writes a link to the first.
 func (r *referenceText) write(cmd *cobra.Command) {
 	fmt.Fprintf(r, "\n## %s\n\n", cmd.CommandPath())
 	if first := r.first[cmd.Name()]; first != "" {

@@ -190,8 +190,9 @@ func TestProcesses(t *testing.T) {
 	}
 }
 
-// TestRealRow checks that the time of a row is the average over iterations of the slowest
-// rank's time. The row must count the wrong elements of all ranks.
+// TestRealRow checks the time and the wrong elements of a row. An iteration takes as long
+// as its slowest rank, and the time of the row is the average over the iterations. The row
+// must count the wrong elements of all ranks.
 func TestRealRow(t *testing.T) {
 	o := Options{Backend: Processes, Collective: ccl.AllGather, Iters: 2, DTypes: []tl.DType{tl.F32}}
 	p := newProblem(&o, series{dtype: tl.F32}, 2, 4003)

@@ -53,10 +53,10 @@ type blackholeRow struct {
 
 // runBlackhole measures each collective of the reference with three of our algorithms: the
 // one that auto chooses, the fastest one, and the one most similar to the algorithm of the
-// reference. For sizes above maxTriedSize, it takes the algorithm that was fastest at the
-// last smaller size. The column call_us estimates the fixed cost of a call on the real
-// devices: the published time minus the time of the most similar algorithm, at the smallest
-// size.
+// reference. Above maxTriedSize it does not search for the fastest algorithm, but takes the
+// one that was fastest at the last smaller size. The column call_us estimates the fixed
+// cost of a call on the real devices: the published time minus the time of the most similar
+// algorithm, at the smallest size.
 func runBlackhole(l *measurer, r *Reference) *table.Table {
 	var rows []blackholeRow
 	var (

@@ -114,9 +114,9 @@ func Tables(a, b *table.Table, o Options) (*Comparison, error) {
 	return c, nil
 }
 
-// roles returns the role of every column by name: the role in the options, or else the role
-// in the first table that has one for the column. Columns without a role that contain only
-// words are settings.
+// roles returns the role of each column, by the name of the column: the role in the options
+// or, if the options give none, the role in the first table that gives one. A column that
+// has no role and contains only words is a setting.
 func (o *Options) roles(tables ...*table.Table) map[string]table.Role {
 	roles := map[string]table.Role{}
 	words := map[string]bool{}

@@ -45,9 +45,9 @@ func DescribeCollectives(c *ccl.Config) (*Collectives, error) {
 	return all, nil
 }
 
-// isUnset reports whether an entry of ccl.yaml does not give a value for setting m. The
-// topology then determines the value: the root cube is the cube in the middle, a chunk is a
-// slot, and the world is all PEs.
+// isUnset reports whether an entry of ccl.yaml gives no value for setting m. The topology
+// then determines the value: the root cube is the cube in the middle, a chunk is as large
+// as a slot, and the world consists of all PEs.
 func isUnset(m table.Member) bool {
 	switch m.Name {
 	case "name", "algorithm", "n_elem":

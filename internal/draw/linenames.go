@@ -14,10 +14,10 @@ const (
 )
 
 // namedAtEnd reports for each series whether its name is written at the end of its line.
-// Either all names are, or only the names of bounds, or none. A name at the end of a line
-// must be short, and the line must end near the right edge of the plot. No name is at the
-// end of a line if the chart is a single line that is not a bound, or has more than 16
-// series.
+// The names at the ends of lines are all names, only the names of bounds, or none. A name
+// at the end of a line must be short, and the line must end near the right edge of the
+// plot. No name is at the end of a line if the chart is a single line that is not a bound,
+// or has more than 16 series.
 func (l Lines) namedAtEnd() []bool {
 	if len(l.Series) == 1 && !l.Series[0].Bound {
 		return make([]bool, 1)

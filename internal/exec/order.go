@@ -218,9 +218,9 @@ func (t *thread) advance() {
 	t.clock.learn(t.own)
 }
 
-// acquire adds to c everything that the PE of operation id knew at the stamp of that
-// operation. If c already knows the epoch of the stamp, it knows the rest of the stamp,
-// too.
+// acquire adds the stamp of operation id to c. The stamp is everything that the PE of the
+// operation knew when the operation was stamped. If c knows the epoch of the stamp, c
+// already knows the rest of the stamp, too.
 func (o *order) acquire(c *clock, id oplog.ID) {
 	s, ok := o.stamps[id]
 	if !ok { // stamped before this round

@@ -127,10 +127,11 @@ func (o *order) beginLaunch(i int32) {
 	}
 }
 
-// startRecv adds the receive op to the operations in flight of its PE, or to the operations
-// that block the PE if no Wait names op. A receive that never got a message is ignored. If
-// the receive writes memory, startRecv processes the write, or leaves it until the send is
-// issued.
+// startRecv starts the receive `op`. It adds the receive to the operations in flight of its
+// PE or, if no Wait names the receive, to the operations that block the PE. It ignores a
+// receive that never got a message. If the receive writes to memory and its send has been
+// issued, startRecv also processes the write. If the send has not been issued, the write is
+// processed when it is issued.
 func (o *order) startRecv(t *thread, op *oplog.Op) {
 	if len(op.Args) == 0 || op.Args[0].From == 0 {
 		return // the run ended before the message came
@@ -165,8 +166,8 @@ func (o *order) writeReceived(k *asyncOp) {
 	o.touchAll(t, o.log.Op(k.id), k, k.last, oplog.Write, k.write)
 }
 
-// startComposite adds the composite op to the operations in flight of its PE and processes
-// its accesses: first its reads, then its writes.
+// startComposite starts the composite `op`. It adds the composite to the operations in
+// flight of its PE and processes its accesses: first the reads, then the writes.
 func (o *order) startComposite(t *thread, op *oplog.Op) {
 	k := &asyncOp{id: op.ID, pe: op.PE}
 	o.assignEpochs(t, k, 2)

@@ -175,10 +175,10 @@ func (o *order) eachCandidate(a *access, phase oplog.Phase, space oplog.Space, f
 	})
 }
 
-// dropCovered removes the entries of `list` that access a covers and returns the rest.
-// Access a covers an entry if both have the same PE and source line, the entry is ordered
-// before a, and a touches all bytes of the entry. A later access that races with a removed
-// entry also races with a, and the report shows the same pair of lines.
+// dropCovered removes the entries of `list` that the access `a` covers, and returns the
+// rest. The access `a` covers an entry if both have the same PE and source line, the entry
+// is ordered before `a`, and `a` touches all bytes of the entry. A later access that races
+// with a removed entry also races with `a`, and the report shows the same pair of lines.
 func (o *order) dropCovered(list []entry, a *access, view *clock) []entry {
 	return slices.DeleteFunc(list, func(e entry) bool {
 		b := &o.accesses[e.access]

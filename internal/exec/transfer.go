@@ -100,8 +100,8 @@ func (c *cursor) next(limit int64) (space oplog.Space, addr, n int64) {
 	return space, 0, 0
 }
 
-// masked reports whether op's memory covers only a part of its value, the box. All other
-// elements of the value are op.Fill.
+// masked reports whether the memory of op holds only a part of its value, the box, and not
+// the whole value. The elements outside of the box are op.Fill.
 func masked(op *oplog.Op) bool { return op.Box.Rank > 0 && op.Box != op.Shape }
 
 // box returns the shape of the part of op's value that is in memory.

@@ -162,9 +162,9 @@ func isTile(k oplog.Kind) bool {
 	return hasValue[k] && k != oplog.Send && k != oplog.HostRead && !k.IsComposite()
 }
 
-// checkMemory returns an error if the memory of op does not have the size of the box that
-// op reads or writes there, or if the box does not fit into the shape of op. Operations of
-// other kinds must have no memory.
+// checkMemory checks the memory of op. If op reads or writes memory, the memory must have
+// the size of the box that op reads or writes there, and the box must fit into the shape of
+// op. Operations that do not access memory must have none.
 func (e *Executor) checkMemory(op *oplog.Op) error {
 	switch op.Kind {
 	case oplog.Load, oplog.Store, oplog.Get, oplog.Put, oplog.Gemm, oplog.Stream, oplog.ReducePeers:

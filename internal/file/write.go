@@ -62,8 +62,8 @@ func IsStdout(info fs.FileInfo) bool {
 	return err == nil && os.SameFile(out, info)
 }
 
-// openDirect opens the file that info describes, which is written directly instead of
-// replaced.
+// openDirect opens the file that info describes. The file is then written directly instead
+// of being replaced.
 func (w *Writer) openDirect(info fs.FileInfo) (err error) {
 	w.direct = true
 	if IsStdout(info) {

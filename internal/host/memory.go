@@ -187,8 +187,8 @@ var (
 // page size.
 const noLimit = 1 << 62
 
-// groupMemory returns the memory of each control group of this process that has a limit,
-// the innermost group first.
+// groupMemory returns the memory of the control groups of this process, the innermost group
+// first. It leaves out groups without a limit.
 func (s system) groupMemory() (all []Memory) {
 	for _, g := range s.groups() {
 		limit, limited := s.number(g.folder + g.limit)

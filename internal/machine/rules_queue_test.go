@@ -36,8 +36,9 @@ type blockedSender struct {
 }
 
 // run runs the sender and the receiver on a new machine r. `after[i]` is the time at which
-// the sender continues after message i. `credit` is the time at which, by the formula, the
-// credit for the first message arrives at the sender, which needs it for its last message.
+// the sender continues after message i. `credit` is the time, according to the formula, at
+// which the credit for the first message arrives at the sender. The sender needs this
+// credit for its last message.
 func (x blockedSender) run(t tester, sets ...string) (r *rig, after []simtime.Time, credit simtime.Time) {
 	t.Helper()
 	r = newRig(t, Options{}, append(sets, set("pe.ipcq.n_slots", x.slots))...)

@@ -277,9 +277,9 @@ func TestTCMOverflowErrors(t *testing.T) {
 }
 
 // TestRunningAheadIsBoundedByTCM checks that a kernel runs ahead of its loads as long as
-// TCM has space. With tiles of a quarter of the TCM, load i+4 is issued when load i has
-// ended; the dispatch of load i+4 overlaps the wait. The tiles of all loads in flight never
-// exceed the TCM.
+// TCM has space. If a tile takes a quarter of the TCM, load i+4 must wait until load i has
+// ended. The kernel dispatches load i+4 during this wait. The tiles of all loads in flight
+// must never exceed the TCM.
 func TestRunningAheadIsBoundedByTCM(t *testing.T) {
 	r := newRig(t, Options{Log: true}, tcmSettings("16 KiB")...)
 	x := r.tensor(100, 2048) // in another cube

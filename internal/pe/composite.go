@@ -88,11 +88,11 @@ const (
 	evWritten                 // a write has ended
 )
 
-// Footprint returns how many bytes of TCM the buffers of a plan take, and its depth: the
-// number of steps with data in TCM at a time. The depth is at least 2, and at most maxDepth
-// and the number of steps. Within these bounds, it is the largest depth that fits next to
-// the operands in `args`, pinned tiles and reserved bytes. Other tiles are evicted if
-// necessary.
+// Footprint returns how many bytes of TCM the buffers of a plan take, and the depth of the
+// plan. The depth is the number of steps that have data in TCM at the same time. Footprint
+// chooses the largest depth that fits next to the operands in `args`, pinned tiles and
+// reserved bytes. Other tiles are evicted if necessary. The depth is at least 2 and at most
+// maxDepth. It exceeds the number of steps only if there is just one step.
 func (m *Tiles) Footprint(plan Plan, args []int32) (bytes memory.Bytes, depth int) {
 	depth = min(maxDepth, max(2, plan.Steps()))
 	need := func() memory.Bytes {

@@ -112,9 +112,9 @@ func (m *Tiles) MakeSpace(n memory.Bytes, keep ...int32) (at simtime.Time, ok bo
 	return at, true, nil
 }
 
-// FreedBy returns the activity that the latest call of MakeSpace waited for. This activity
-// ends at the time that MakeSpace returned. The result is meaningful only if that time is
-// not 0. Without a trace, FreedBy returns 0.
+// FreedBy returns the activity for which the latest call of MakeSpace waited. The time that
+// MakeSpace returned is the end of this activity. If that time is 0, the result of FreedBy
+// has no meaning. Without a trace, FreedBy returns 0.
 func (m *Tiles) FreedBy() sim.Mark { return m.freedBy }
 
 // MadeBy returns the activity that made tile i ready, or 0 without a trace.

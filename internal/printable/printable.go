@@ -16,8 +16,8 @@ import (
 // direction of text (U+202E), and separators of lines and paragraphs cannot.
 func Is(r rune) bool { return unicode.IsPrint(r) || unicode.Is(unicode.Zs, r) }
 
-// Line replaces all characters of text that are not printable by escapes, including
-// newlines, so that the result is one line.
+// Line replaces all unprintable characters of text, including newlines, by escapes. The
+// result is one line.
 func Line(text string) string { return escape(text, false) }
 
 // Text replaces all characters of text that are not printable by escapes, except newlines.

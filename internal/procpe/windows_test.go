@@ -169,8 +169,9 @@ func TestLaunchesBackToBack(t *testing.T) {
 	}
 }
 
-// TestDomain checks Put into a window of a domain. The domain has only some of the ranks of
-// the launch, and their ranks in the domain differ from those in the launch.
+// TestDomain checks Put into a window of a domain. Only some ranks of the launch are
+// members of the domain, and the members have other rank numbers in the domain than in the
+// launch.
 func TestDomain(t *testing.T) {
 	const ranks = 3
 	members := []int{2, 0}

@@ -81,8 +81,8 @@ func (d *Deadlock) Error() string {
 	return b.String()
 }
 
-// reportDeadlock ends all processes that wait and returns a report of their waits. `at` is
-// the time of the deadlock. It returns nil if no process waits.
+// reportDeadlock ends all processes that wait and returns a report of their waits. It
+// returns nil if no process waits. `at` is the time of the deadlock.
 func (ps *procs) reportDeadlock(at Time) *Deadlock {
 	blocked, cycle := ps.unwind()
 	if len(blocked) == 0 {

@@ -51,12 +51,12 @@ func (q *sequence) remove(op *Operation) bool {
 	return true
 }
 
-// countBefore returns the number of operations of q that come before op. If op has a place
-// in q's stream, place numbers decide. If op has no place there and q's stream is that of a
-// rank, the result is 0. If q's stream orders the collectives of another group, a
-// collective of q comes before op if that collective is earlier than op in a stream that
-// contains both. The collectives of a group have the same order in all streams, so the ones
-// before op are at the front of q.
+// countBefore returns the number of operations of q that come before op. There are three
+// cases. If op has a place in q's stream, place numbers decide. If op has no place there
+// and q's stream is that of a rank, the result is 0. Otherwise q's stream orders the
+// collectives of another group. A collective of q then comes before op if it is earlier
+// than op in a stream that contains both. The collectives of a group have the same order in
+// all streams, so the ones before op are at the front of q.
 func (q *sequence) countBefore(op *Operation) int {
 	p, in := op.places[q.order]
 	switch {

@@ -68,9 +68,10 @@ type reason struct {
 }
 
 // reasons returns the operations that keep op from beginning, each with its rank. There are
-// two kinds: an operation that a rank waits for instead of calling op, and an earlier
-// operation in a stream of op that has not begun. If op is a receive that has begun and was
-// matched with a send, reasons returns the operations that keep the send from beginning.
+// two kinds. One is an operation that a rank waits for instead of calling op. The other is
+// an operation that has not begun and is earlier than op in a stream of op. If op is a
+// receive that has begun and was matched with a send, reasons returns the operations that
+// keep the send from beginning.
 func (s *Scheduler) reasons(op *Operation) (list []reason) {
 	if op.carrier != nil && op.state == begun {
 		return s.reasons(op.carrier)

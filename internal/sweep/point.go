@@ -128,9 +128,9 @@ func (p *Plan) placeErrors(s choice, err error, path string) {
 	}
 }
 
-// setAt returns the place, in the file of the sweep, of the setting that caused mistake e:
-// the last setting whose key equals the path of e, or is above or below it. It returns ""
-// for a setting on the command line.
+// setAt returns the place in the file of the sweep of the setting that caused mistake e.
+// This is the last setting whose key equals the path of e, is above that path or is below
+// it. For a setting on the command line, setAt returns "".
 func (s choice) setAt(e *config.Error) string {
 	for i := len(s.Sets) - 1; i >= 0; i-- {
 		key, _, _ := strings.Cut(s.Sets[i], "=")

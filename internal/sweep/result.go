@@ -180,8 +180,8 @@ func (p *Plan) sharedSettings() string {
 	return lines.String()
 }
 
-// displayColumns returns the table without the columns that the text output omits: hashes,
-// and columns of points that repeat a column of rows.
+// displayColumns returns the table without the columns that the text output omits. These
+// are hashes, and columns with the prefix "point." that repeat a column of the rows.
 func displayColumns(t *table.Table) *table.Table {
 	var names []string
 	for _, c := range t.Columns {

@@ -25,8 +25,8 @@ func (e *events) begin(w io.Writer) {
 	e.w.WriteString(`{"displayTimeUnit":"ns","traceEvents":[`)
 }
 
-// end writes the text that follows the events in a trace file, which includes the JSON text
-// `about`, and flushes the writer.
+// end completes a trace file after the last event and flushes the writer. It writes
+// `about`, which is JSON, as the member otherData.
 func (e *events) end(about []byte) error {
 	e.w.WriteString("\n],\"otherData\":")
 	e.w.Write(about)

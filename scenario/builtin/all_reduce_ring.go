@@ -67,9 +67,9 @@ func (h hop) sum(t *tl.PE, x, work, out tl.Ptr) {
 	h.notifyNext(t)
 }
 
-// forward runs a step from P on, where P is the number of ranks. It waits for a complete
-// sum in `out` and puts the sum into the window of the next rank. In the last step it only
-// waits.
+// forward runs step P or a later step, where P is the number of ranks. It waits for a
+// complete sum in `out` and puts the sum into the window of the next rank. In the last step
+// it only waits.
 func (h hop) forward(t *tl.PE, out tl.Ptr) {
 	h.wait(t)
 	if h.step == h.last {

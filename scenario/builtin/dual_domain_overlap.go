@@ -14,8 +14,8 @@ type side[T any] struct {
 	signal     int // the first of the two consecutive signals that the domain uses
 }
 
-// memberSides returns the domains among left and right that this rank is a member of, each
-// with its inbox and output.
+// memberSides returns a side for each of the domains `left` and `right` of which this rank
+// is a member. A side contains the domain, its inbox and its output.
 func memberSides[T any](left, right scenario.Domain, leftX, rightX, leftOut, rightOut T) (list []side[T]) {
 	for _, s := range []side[T]{{left, leftX, leftOut, 0}, {right, rightX, rightOut, 2}} {
 		if s.Rank >= 0 {

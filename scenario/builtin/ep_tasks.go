@@ -49,9 +49,9 @@ func epDispatchRows(t *tl.PE, p parcel, x, recv tl.Ptr, dim int) {
 	}
 }
 
-// epCombineRows runs epCombine for several tokens. routes has the visits of each token; w
-// and y have a row for each token. Each member of the task group combines some of the
-// tokens.
+// epCombineRows runs epCombine for several tokens. `routes` lists the visits of each token,
+// and w and y have one row for each token. Each member of the task group combines some of
+// the tokens.
 func epCombineRows(t *tl.PE, routes [][]visit, w, recv, y tl.Ptr, dim int) {
 	from, rows := chunk(len(routes), t.NumPrograms(0), t.ProgramID(0))
 	for i, visits := range routes[from : from+rows] {

@@ -6,8 +6,8 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// reduceScatter stores in this rank's `out` the sum, over all ranks, of row r of their x,
-// where r is this rank.
+// reduceScatter adds up row r of x over all ranks, where r is the number of this rank. It
+// stores the sum in this rank's `out`.
 func reduceScatter(t *tl.PE, x, out tl.Ptr, n int) {
 	ranks := lists.Count(0, t.NumRanks())
 	t.Barrier(ready)

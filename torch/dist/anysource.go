@@ -56,8 +56,8 @@ func (d *state) receiveAny(g *groupState, to int, op P2POp, r *request) (*Work, 
 	return d.arrive(k, int(Recvs), r, -1)
 }
 
-// newMessage returns a new call for a message of which one end is being enqueued. ranks has
-// the sender and the receiver, as ranks of the world. The text `sender` describes the
+// newMessage returns a new call for a message, one end of which is being enqueued. `ranks`
+// lists the sender and the receiver, as ranks of the world. The text `sender` describes the
 // sender in the name of the message.
 func (c *world) newMessage(g *groupState, ranks []int, sender string, tag int) *call {
 	name := fmt.Sprintf("message from %s to rank %d", sender, ranks[1])

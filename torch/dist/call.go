@@ -108,11 +108,12 @@ func (d *state) call(g *Group, r *request) (*Work, error) {
 	return d.arrive(k, g.rank, r, number)
 }
 
-// arrive records that a rank makes the call k with the arguments r. `rank` is its rank in
-// the group or, for a message, the kind of the end (Sends or Recvs). `number` is the number
-// of the collective in the group, or -1 for a message. When the last rank arrives, the call
-// can begin. In a program without Spawn, one call of a collective stands for all ranks, so
-// it can begin at once; a message needs both its ends.
+// arrive records that a rank makes the call k with the arguments r. `rank` is the number of
+// this rank in the group. For a message it is instead the end of the message that the call
+// makes, Sends or Recvs. `number` is the number of the collective in the group, or -1 for a
+// message. When the last rank arrives, the call can begin. In a program without Spawn, one
+// call of a collective stands for all ranks, so the collective can begin at once; a message
+// needs both its ends.
 func (d *state) arrive(k *call, rank int, r *request, number int) (*Work, error) {
 	c, op := d.w, k.op
 	var uses []*stream.Region

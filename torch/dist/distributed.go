@@ -142,8 +142,9 @@ func GatherAsync(r *torch.Rank, x *torch.Tensor, list []*torch.Tensor, dst int, 
 	return stateOf(r).callOnLists(ccl.Gather, list, []*torch.Tensor{x}, dst, ReduceOp{}, group)
 }
 
-// Scatter sends list[i] of rank src of the world to rank i of the group, which receives it
-// into x. The other ranks pass no list.
+// Scatter sends one tensor to each rank of the group. Rank src of the world sends list[i]
+// to rank i of the group, and every rank receives its tensor into x. Ranks other than src
+// pass no list.
 func Scatter(r *torch.Rank, x *torch.Tensor, list []*torch.Tensor, src int, group ...*Group) error {
 	return inOrder(ScatterAsync(r, x, list, src, group...))
 }

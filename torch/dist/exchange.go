@@ -41,9 +41,9 @@ func (c *world) prepareMessage(k *call, members []member) error {
 	return nil
 }
 
-// checkSelfMessage checks lane number index of a message that a rank sends to itself. The
-// lane may receive into exactly the memory that it sends. Any other overlap between this
-// memory and the memory that a lane receives into is an error.
+// checkSelfMessage checks the lane lanes[index] of a message that a rank sends to itself.
+// The lane may receive into exactly the memory that it sends. It is an error if this memory
+// overlaps the memory that a lane receives into in any other way.
 func checkSelfMessage(lanes []lane, index int) error {
 	in := lanes[index].in[0][0]
 	for i := range lanes {

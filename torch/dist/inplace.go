@@ -14,8 +14,8 @@ import (
 // allows it only for the block that belongs to the rank itself. An all-to-all allows any
 // overlap inside a lane, because it first copies the blocks that it sends. Blocks of
 // different lanes must not overlap, because lanes do not wait for each other. In an
-// all-to-all, such an overlap is possible only in a group of one rank. checkInPlace does
-// not check other collectives.
+// all-to-all, blocks of different lanes can overlap only if the group has one rank.
+// checkInPlace does not check other collectives.
 func checkInPlace(c ccl.Collective, members []member, lanes []lane) error {
 	blocks := c == ccl.AllGather || c == ccl.Gather || c == ccl.ReduceScatter || c == ccl.Scatter || c == ccl.AllToAll && len(members) == 1
 	for i := range lanes[0].pes {

@@ -62,8 +62,8 @@ func TestRanksOfABroadcastEndOneAfterAnother(t *testing.T) {
 	}
 }
 
-// TestRankTimesOfASubgroup checks that Stats.Ranks has ranks of the world in ascending
-// order, for a group whose ranks are listed in another order.
+// TestRankTimesOfASubgroup checks a group whose members were not given in ascending order.
+// Stats.Ranks must list the members as ranks of the world, in ascending order.
 func TestRankTimesOfASubgroup(t *testing.T) {
 	l := spawnAlphaBeta(t, 5, "ring", func(r *torch.Rank) error {
 		rank := r.Rank()

@@ -274,7 +274,8 @@ func (c *caller) own(s tensorSet) []float64 {
 	return slices.Concat(s...)
 }
 
-// tensor returns a new tensor with the caller's values in s, or nil if the caller has none.
+// tensor returns a new tensor with the values that s holds for the caller. It returns nil
+// if s holds no values for the caller.
 func (c *caller) tensor(s tensorSet) (*torch.Tensor, error) {
 	data, on := c.own(s), c.layout.on
 	if c.rank < 0 {

@@ -132,8 +132,9 @@ type EngineUse struct {
 	Most   string  `json:"max_pe"` // the PE with the largest share
 }
 
-// engineUse returns the utilization of each kind of engine that was busy: its busy time
-// divided by the given time.
+// engineUse returns the utilization of each kind of engine that was busy. The utilization
+// of an engine is its busy time divided by the given time. The result contains the maximum
+// and the mean over the PEs in `all`.
 func (t *Trace) engineUse(time simtime.Time, all []*member) (list []EngineUse) {
 	for e := CPU; e < engines; e++ {
 		var total, most simtime.Time
