@@ -55,10 +55,11 @@ type prefill struct {
 	maxAhead             int // largest number of units to issue before waiting for receives
 }
 
-// chooseSizes chooses the sizes of blocks of keys and tiles of queries. One block of each
-// holder may be in TCM at the same time; together these blocks may take 3/8 of TCM. Steps
-// may take another 3/8, and queries with their softmax states the remaining quarter.
-// chooseSizes returns an error if even the smallest tiles do not fit into TCM.
+// chooseSizes chooses how many keys a block has and how many queries a tile has. It divides
+// the TCM into three parts. TCM may hold one block of keys from each holder at the same
+// time, and these blocks together may take 3/8 of TCM. Steps may take another 3/8. Queries
+// and their softmax states may take the remaining quarter. chooseSizes returns an error if
+// even the smallest tiles do not fit into TCM.
 func (p *prefill) chooseSizes() error {
 	row := p.dim * p.dtype.Size()
 	blocks := func() int { return p.places() * 2 * p.keysPerBlock * row }

@@ -175,9 +175,9 @@ func (c *Config) check(errs config.Errors) error {
 	return found.Err()
 }
 
-// update renames entries that are written with an old spelling of an embedded entry's name,
-// and reports each old spelling to ctx. Old spellings may be in defaults.algorithm and in
-// entries that a file or --set changes.
+// update replaces old spellings of the names of embedded entries with the current names. It
+// looks for old spellings in defaults.algorithm and among the entries that a file or --set
+// adds. It reports each old spelling with config.Renamed.
 func (c *Config) update(ctx context.Context) {
 	for _, name := range c.Names() {
 		now, ok := config.Canonical(name, embeddedEntries())

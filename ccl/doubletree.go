@@ -104,8 +104,9 @@ func (t halfTree) node(p *Plan, rank int) (n TreeNode) {
 	return n
 }
 
-// inOrderParent returns the parent of vertex v, which is not 0, in a tree with the given
-// number of ranks. node describes the tree.
+// inOrderParent returns the parent of vertex v in the tree that the comment on
+// halfTree.node describes. The tree has the given number of ranks, and v must not be the
+// root, vertex 0.
 func inOrderParent(ranks, v int) int {
 	bit := v & -v
 	if parent := v&^bit | bit<<1; parent < ranks {

@@ -269,8 +269,8 @@ func (e *experiment) place(t tester, m *machine.Machine, pe *machine.PE, s *side
 	}
 }
 
-// alloc allocates elements in the memory id and maps them to a virtual address. It returns
-// the physical address and a pointer to the virtual one.
+// alloc allocates `elems` elements in the memory `id` and maps them to a virtual address.
+// It returns the physical address, and a pointer with the virtual address.
 func (e *experiment) alloc(t tester, m *machine.Machine, id memory.ID, elems int) (memory.Addr, tl.Ptr) {
 	t.Helper()
 	n := memory.Bytes(max(1, elems) * e.DType.Size())

@@ -43,8 +43,9 @@ func (m Memory) Add(member int, off int64, v uint64) error {
 	return nil
 }
 
-// CompareAndSwap sets the word at offset off of a member to `new` if the word equals `old`,
-// atomically. It reports whether the word was equal to `old`.
+// CompareAndSwap compares a word with `old` and, if they are equal, sets the word to `new`,
+// atomically. The word is at offset `off` of the memory of a member. CompareAndSwap reports
+// whether the word was equal to `old`.
 func (m Memory) CompareAndSwap(member int, off int64, old, new uint64) (bool, error) {
 	return atomic.CompareAndSwapUint64(word(m[member], off), old, new), nil
 }

@@ -60,9 +60,9 @@ func (l *wordCondition) set(w *uint64, cmp tl.Cmp, v int64) func() bool {
 	return l.holds
 }
 
-// awaitLong waits until ready returns true: it polls, then also yields the core, and in the
-// end sleeps between polls. ready must read only this rank's own memory. Errors name the
-// operation p.
+// awaitLong waits until the function `ready` returns true. At first it polls, then it also
+// yields the core, and in the end it sleeps between polls. `ready` must read only this
+// rank's own memory. Errors name the operation p.
 func (c *Comm) awaitLong(ready func() bool, p place) error {
 	w := c.world
 	start := time.Now()
@@ -249,8 +249,8 @@ func (w *world) sleepingWaits(rank int) (uint64, error) {
 	return waits, err
 }
 
-// deadlockError returns an error that lists what each rank waits for. ranks has the states
-// of all ranks.
+// deadlockError returns an error that lists what each rank waits for. `ranks` holds the
+// states of all ranks.
 func (w *world) deadlockError(ranks []rankState) error {
 	const maxListed = 8
 	var lines []string

@@ -143,9 +143,10 @@ func convert[T number](d DType, dst []T, src []byte) {
 	}
 }
 
-// dotPanel adds the product of a and b to sums. a has rows × depth elements. b has `depth`
-// rows, which start dotPitch elements apart. sums has rows × dotCols elements. dotPanel
-// computes four columns at a time, and at least the first `cols` columns.
+// dotPanel adds the product of the matrices `a` and `b` to the matrix `sums`. `a` consists
+// of rows × depth elements. `b` consists of `depth` rows, which start dotPitch elements
+// apart. `sums` consists of rows × dotCols elements. dotPanel computes four columns at a
+// time, and at least the first `cols` columns.
 func dotPanel[T number](sums, a, b []T, rows, depth, cols int) {
 	for r := range rows {
 		a := a[r*depth:][:depth]

@@ -32,9 +32,9 @@ func (p *problems) addAt(path, format string, args ...any) {
 	p.add(p.doc.Errorf(path, format, args...))
 }
 
-// addInChoice records a mistake in choice c. `text` begins with the wrong value. The
-// message has the name `key` if the choice was read from a file, and the name `flag` if it
-// was not.
+// addInChoice records a mistake in choice c. `text` begins with the wrong value. If the
+// choice was read from a file, the message says that the mistake is at the key `key`.
+// Otherwise it says that the mistake is in the flag `flag`.
 func (p *problems) addInChoice(c Choice, key, flag, text string) {
 	switch {
 	case c.Mistake != nil:

@@ -152,8 +152,8 @@ func RegisterKernel(name string, kernel any) { kernels.register(name, kernel) }
 // is a func(*task.Builder, ...) that submits the tasks of one rank.
 func RegisterTasks(name string, orchestrate any) { orchestrations.register(name, orchestrate) }
 
-// RegisterInput adds a function that computes the initial values of a buffer. A file uses
-// it as init: func:NAME.
+// RegisterInput adds a function that computes the initial values of a buffer. A scenario
+// file chooses the function with the text func:NAME as the value of the key init.
 func RegisterInput(name string, f Fill) { addNamed("input", inputs, name, f) }
 
 // RegisterGolden adds a function that computes the golden values of an output. A file uses

@@ -133,7 +133,7 @@ func (u Unit) Suit(v float64) Unit {
 func (u Unit) Scales() bool { return scales[units[u].quantity] != nil }
 
 // Format returns the number v with its unit, rounded to four digits: "1.5 µs". It first
-// converts times and sizes of data to the unit of Suit.
+// converts times and sizes of data to the unit that Suit returns.
 func (u Unit) Format(v float64) string {
 	best := u.Suit(v)
 	text := strconv.FormatFloat(v*u.To(best), 'g', 4, 64)

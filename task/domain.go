@@ -98,7 +98,8 @@ func (d *Domain) Tensor(name string, dtype tl.DType, shape tl.Shape) *Tensor {
 }
 
 // Tensors creates a tensor of the domain, filled with zeros, and returns the parts of all
-// members, by member number. It is for an orchestration of all ranks.
+// members, by member number. Only an orchestration that builds the programs of all ranks
+// may call Tensors.
 func (d *Domain) Tensors(name string, dtype tl.DType, shape tl.Shape) (parts []*Tensor) {
 	if !d.builder.single {
 		panic(misuse("Tensors", "domain %s: the orchestration is for rank %d alone: Tensor makes its part", d.name, d.builder.Rank()))

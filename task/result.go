@@ -228,8 +228,8 @@ func (r *Result) buildWork() [][]*Work {
 	return list
 }
 
-// buildTime returns how long a rank was building, or reading values, between the times
-// `since` and `until`. builds is the result of buildWork.
+// buildTime returns for how long, between the times `since` and `until`, a rank was
+// building or reading values. `builds` is the result of buildWork.
 func (r *Result) buildTime(builds [][]*Work, rank int, since, until Time) (took Time) {
 	if r.single && r.Runtime == HostBuildGraph {
 		rank = 0 // one host builds for all ranks

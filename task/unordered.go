@@ -177,8 +177,9 @@ func (b *Builder) addOutEdge(from Ref, to, kind int) {
 	}
 }
 
-// counterpart returns the part that the rank of p holds of x, a tensor of another rank. It
-// returns nil if the rank of p has no part, or has a part of another shape.
+// counterpart returns the part of the tensor x at the rank of program p, where x is a
+// tensor of another rank. It returns nil if the rank of p has no part, or has a part of
+// another shape.
 func (b *Builder) counterpart(x *Tensor, p *Program) (own *Tensor) {
 	if of, ok := x.Source.(*torch.Tensor); ok && b.rank != nil {
 		own = b.tensor("Submit", p.Rank, of)

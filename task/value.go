@@ -261,8 +261,9 @@ func AtPeers(name string, a Area) Arg { return newArg(name, a, 0, Reads|Writes) 
 // ranks, with Get. As in AtPeers, the area `a` may be a region of another rank.
 func Gets(name string, a Area) Arg { return newArg(name, a, 0, Reads) }
 
-// Puts returns an argument for a region that the kernel only writes, and only at other
-// ranks, with Put. As in AtPeers, the area `a` may be a region of another rank.
+// Puts returns an argument for a region that the kernel does not access at its own rank.
+// The kernel only writes the region at other ranks, with Put. As in AtPeers, the area `a`
+// may be a region of another rank.
 func Puts(name string, a Area) Arg { return newArg(name, a, 0, Writes) }
 
 // newArg returns an argument for area a, which must have a tensor. `access` says how the

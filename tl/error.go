@@ -104,8 +104,8 @@ type Error struct {
 	Err    error
 }
 
-// Error formats all fields in one line. Kernel and PE are left out if the operation had
-// only a zero Tile or a pointer, which belong to no PE.
+// Error formats all fields in one line. It leaves out Kernel and PE if they are not known:
+// an operation on only a zero Tile or a pointer belongs to no PE.
 func (e *Error) Error() string {
 	var b strings.Builder
 	if e.Kernel != "" {

@@ -88,8 +88,8 @@ func (t *PE) block(b *Block, op string, p *Ptr, s oplog.Shape, d DType, opts []O
 	}
 }
 
-// extents converts s to an array, [oplog.Shape]. It stops the kernel if the shape s or the
-// dtype d of a tile is invalid.
+// extents converts s to an [oplog.Shape]. It stops the kernel if no tile can have the shape
+// s or the dtype d.
 func (t *PE) extents(op string, s Shape, d DType) oplog.Shape {
 	e, err := extents(s)
 	if err == nil && !d.Valid() {

@@ -73,8 +73,8 @@ func (t *PE) Notify(peer, signal int, op SignalOp, v int) {
 	}
 }
 
-// WaitSignal waits until the comparison of a signal of this PE with v holds:
-// t.WaitSignal(0, tl.GE, 2) waits until signal 0 is at least 2.
+// WaitSignal waits until a signal of this PE has a value for which the comparison with v is
+// true: t.WaitSignal(0, tl.GE, 2) waits until signal 0 is at least 2.
 func (t *PE) WaitSignal(signal int, cmp Cmp, v int) {
 	err := cmp.check()
 	if err == nil {

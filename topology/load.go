@@ -39,8 +39,8 @@ func Load(ctx context.Context, name string, sets ...string) (*Spec, error) {
 	return file.Load(ctx, name, sets...)
 }
 
-// Parse reads a system like Load, from a text in memory. The text may extend presets but
-// not files. name identifies the text in errors.
+// Parse reads a system from `src`, a text in memory, in the same way as Load reads a file.
+// The text may extend presets but not files. `name` identifies the text in errors.
 func Parse(name string, src []byte, sets ...string) (*Spec, error) {
 	return file.Parse(name, src, sets...)
 }

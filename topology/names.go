@@ -178,8 +178,8 @@ func (g *Graph) appendLinks(ids []LinkID, from, to NodeID, ordinal int) []LinkID
 }
 
 // cutLinkName splits the name of a link into the names of its two nodes and its ordinal.
-// `both` is true for "a<->b". ordinal is -1 if the name has no ordinal. ok is false if name
-// is not the name of a link. Spaces around the arrow are ignored.
+// `both` is true for "a<->b". `ordinal` is -1 if the name has no ordinal. `ok` is false if
+// `name` is not the name of a link. Spaces around the arrow are ignored.
 func cutLinkName(name string) (from, to string, both bool, ordinal int, ok bool) {
 	from, to, both = strings.Cut(name, "<->")
 	if !both {

@@ -55,9 +55,10 @@ func (r *Rank) Check(name string, x *Tensor, want any) error {
 	})
 }
 
-// CheckFunc compares x with the results of a function, bit for bit, and adds the result to
-// Checks. Element i of x, in row-major order, must be want(i), rounded to the dtype of x.
-// name has the same meaning as in Check. In a run without values, want is not called.
+// CheckFunc compares x with the results of the function `want`, bit for bit, and adds the
+// result to Checks. Element i of x, in row-major order, must be want(i), rounded to the
+// dtype of x. `name` has the same meaning as in Check. In a run without values, CheckFunc
+// does not call `want`.
 func (r *Rank) CheckFunc(name string, x *Tensor, want func(i int) float64) error {
 	if !r.HasData() {
 		return nil

@@ -268,8 +268,8 @@ func (e *Error) Error() string { return "torch: " + e.Op + ": " + e.Err.Error() 
 // Unwrap returns the description of the mistake, without the name of the function.
 func (e *Error) Unwrap() error { return e.Err }
 
-// refuse panics with an *Error of the function op if mistake is true. format and args
-// describe the mistake.
+// refuse panics with an *Error if `mistake` is true. The error names the function `op`.
+// `format` and `args` describe the mistake.
 func refuse(mistake bool, op, format string, args ...any) {
 	if mistake {
 		panic(misuse(op, format, args...))

@@ -193,8 +193,8 @@ func checkNumbers(op string, data any, what string, n int) {
 	refuse(count != n, op, "%d elements for %s, which has %d", count, what, n)
 }
 
-// copyIn enqueues a copy from the host to the device. values has the bytes of the whole
-// tensor; it is nil if this computer stores no values.
+// copyIn enqueues a copy from the host to the device. `values` holds the bytes of the whole
+// tensor, or is nil if this computer stores no values.
 func (x *Tensor) copyIn(values []byte) error {
 	r := x.Rank()
 	held := make([][]byte, len(x.shards))

@@ -9,8 +9,8 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// helloSend is a kernel that sends the tile of each PE to its east neighbour and stores the
-// tile that it receives from its west neighbour.
+// helloSend sends the tile of its PE to the east neighbour of the PE, and stores the tile
+// that arrives from the west neighbour.
 func helloSend(t *tl.PE, x tl.Ptr, n int) {
 	tile := t.Load(x, tl.Shape{n}, tl.F16)
 	t.Send(tl.East, tile)

@@ -26,7 +26,7 @@ func checkAllocated(t *testing.T, what string, f func()) {
 	}
 }
 
-// checkRefused checks that err is a *host.MemoryError with the text want.
+// checkRefused checks that err is a *host.MemoryError and that its text is `want`.
 func checkRefused(t *testing.T, err error, want string) {
 	t.Helper()
 	var short *host.MemoryError

@@ -263,8 +263,9 @@ func (x *Tensor) sameGaps() bool {
 	})
 }
 
-// pointer returns the pointer to the tensor that a kernel gets on one PE. s is the shard
-// that the PE holds. If s is nil, pointer returns *whole.
+// pointer returns the pointer that the kernel on one PE gets as its argument for the
+// tensor. s is the shard that the PE holds. If the PE holds none, s is nil and pointer
+// returns *whole.
 func (x *Tensor) pointer(s *shard, whole *tl.Ptr) tl.Ptr {
 	if s == nil {
 		return *whole

@@ -344,9 +344,9 @@ func BenchmarkExtract(b *testing.B) {
 	}
 }
 
-// counts returns the number of parts of a tensor, including empty parts, the number of
-// copies of each part and addend, and the number of addends of each part. The system has
-// `sips` SIPs; each SIP has `cubes` cubes, and each cube has `pes` PEs.
+// counts returns three numbers: how many parts a tensor has, how many copies each part and
+// addend has, and how many addends each part has. Empty parts count as parts. The system
+// has `sips` SIPs; each SIP has `cubes` cubes, and each cube has `pes` PEs.
 func (p DPPolicy) counts(sips, cubes, pes int) (parts, copies, addends int) {
 	last := wholeHolding(nil)
 	for _, l := range p.members(sips, cubes, pes) {

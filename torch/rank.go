@@ -170,10 +170,10 @@ type HostPanic struct {
 	Stack string
 }
 
-// Recovered returns the error for value, the result of recover. If Must or OK panicked, the
-// result is the error that was passed to Must or OK. For any other panic, the result is a
-// *HostPanic. If there was no panic, the result is nil. Recovered must be called in the
-// deferred function that calls recover.
+// Recovered converts `value`, which recover has returned, to an error. If Must or OK
+// panicked, the result is the error that was passed to Must or OK. For any other panic, the
+// result is a *HostPanic. If there was no panic, the result is nil. Recovered must be
+// called in the deferred function that calls recover.
 func Recovered(value any) error {
 	switch v := value.(type) {
 	case nil:

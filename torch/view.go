@@ -48,9 +48,9 @@ func inferShape(x *Tensor, shape Shape) Shape {
 }
 
 // Narrow returns a view of the elements with the indices start to start+length-1 along axis
-// dim. Narrow(0, start, length) is x[start:start+length] in Python. A negative dim or start
-// counts from the end. A PE holds the same elements of the view as of the tensor, possibly
-// none.
+// `dim`. Narrow(0, start, length) is x[start:start+length] in Python. A negative `dim` or
+// `start` counts from the end. No element moves: a PE holds those elements of the view that
+// it holds in the tensor, possibly none.
 func (x *Tensor) Narrow(dim, start, length int) *Tensor {
 	x.checkUsable("Narrow")
 	return x.narrow("Narrow", x.axis("Narrow", dim), start, length)
@@ -322,9 +322,9 @@ func (s *shard) reshape(from, to Shape) bool {
 	return true
 }
 
-// commonStride returns the distance between consecutive elements of a strided array with
-// the given extents and strides. even reports whether the distance is the same everywhere;
-// if not, step is 0.
+// commonStride returns in `step` the distance between consecutive elements of a strided
+// array with the given extents and strides. `even` reports whether this distance is the
+// same everywhere. If it is not, `step` is 0.
 func commonStride(extent, stride []int) (step int, even bool) {
 	step, n := 1, 1 // so far the array has one element
 	for axis := len(extent) - 1; axis >= 0; axis-- {

@@ -45,11 +45,11 @@ func (l *ColumnParallelLinear) Backward(x, dy *torch.Tensor) (dx *torch.Tensor, 
 // BiasGrad. The returned tensor is new. It has the shape of x and the placement that
 // Activations returns for the placement of the weight.
 //
-// The gradient of x is dy·weightᵀ: the rank's columns with InputIsParallel, and otherwise
-// the columns of all ranks. With SequenceParallel dy has only the rank's rows, and the
-// ranks gather all rows first. The gradient of the bias is then the sum over the rows of
-// all ranks. (In Megatron each rank sums its own rows, and the sums are all-reduced at the
-// end of the step.)
+// The gradient of x is dy·weightᵀ. With InputIsParallel, the returned tensor has only the
+// rank's columns of this product, and otherwise the columns of all ranks. With
+// SequenceParallel dy has only the rank's rows, and the ranks gather all rows first. The
+// gradient of the bias is then the sum over the rows of all ranks. (In Megatron each rank
+// sums its own rows, and the sums are all-reduced at the end of the step.)
 func (l *RowParallelLinear) Backward(x, dy *torch.Tensor) (dx *torch.Tensor, err error) {
 	whole, want, err := l.inspectInput(x)
 	if err != nil {

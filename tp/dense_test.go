@@ -85,10 +85,10 @@ func linearBackward(x, w, dy *dense.Matrix, parts int, d torch.DType) (dx, dw, d
 }
 
 // embeddingBackward computes the expected gradient of a table of embeddings with the given
-// number of rows. dy is the gradient of the embeddings of ids. Row i of the table's
-// gradient is the sum of the rows of dy at the positions where ids has i, accumulated in
-// f32 in ascending order and rounded to d. Ids outside of the table, such as those of
-// another rank, are ignored.
+// number of rows. `dy` is the gradient of the embeddings, and row k of `dy` belongs to
+// ids[k]. Row i of the table's gradient is the sum of all rows of `dy` whose id is i. The
+// rows are added in f32 in ascending order, and the sum is rounded to d. Ids outside of the
+// table, such as those of another rank, are ignored.
 func embeddingBackward(dy *dense.Matrix, ids []int, rows int, d torch.DType) *dense.Matrix {
 	out := zeroMatrix(rows, dy.Cols)
 	for i, id := range ids {

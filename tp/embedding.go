@@ -166,12 +166,12 @@ func (l *lookupJob) run(t *tl.PE) {
 	nothing.Free()
 }
 
-// Backward adds the gradient of the table to WeightGrad. ids are those of Forward, and dy
-// is the gradient of Forward's result. Each token that the rank has is handled separately:
-// Backward takes the rows of dy at the positions where ids has the token, and adds these
-// rows to the token's row of WeightGrad. It adds in f32 and rounds once. Rows of tokens
-// that do not occur in ids do not change. With SequenceParallel dy has only the rank's
-// rows, and the ranks gather all rows first.
+// Backward adds the gradient of the table to WeightGrad. `ids` are the tokens that were
+// passed to Forward, and `dy` is the gradient of Forward's result. Each row of `dy` belongs
+// to one of the ids. For each token whose row of the table the rank has, Backward adds all
+// rows of `dy` that belong to this token to the token's row of WeightGrad. It adds in f32
+// and rounds once. Rows of tokens that do not occur in `ids` do not change. With
+// SequenceParallel, `dy` has only the rank's rows, and the ranks gather all rows first.
 func (e *VocabParallelEmbedding) Backward(ids []int, dy *torch.Tensor) error {
 	rows, err := e.resultRows(ids)
 	if err != nil {

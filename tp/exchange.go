@@ -168,7 +168,7 @@ func (c tileCopy) run(t *tl.PE) { t.Store(c.to, t.Load(c.from, c.shape, c.from.D
 const copyTilesInTCM = 64
 
 // copyMatrix copies the matrix `from` to the matrix `to`, which has the same extents and
-// dtype, in one launch. Each PE copies to the shards of the destination that it holds.
+// dtype, in one launch. Each PE writes the shards of `to` that this PE holds.
 func copyMatrix(r *torch.Rank, name string, from, to blockMatrix) error {
 	tileBytes := tcmBytes(r) / copyTilesInTCM
 	var tiles jobs[tileCopy]

@@ -80,9 +80,10 @@ var (
 )
 
 // AllToAll returns a mapping that sends tokens to each rank of a group, such as an expert
-// group: the first inputSplits[0] tokens to rank 0, and so on. outputSplits are the numbers
-// of tokens received from each rank. If both are nil, the splits are even. If group is nil,
-// it is the tensor parallel group. In both directions the result is new.
+// group: the first inputSplits[0] tokens to rank 0, and so on. outputSplits[i] is the
+// number of tokens that the rank receives from rank i. If inputSplits and outputSplits are
+// nil, the splits are even. If group is nil, the mapping uses the tensor parallel group.
+// Forward and Backward both return a new tensor.
 func AllToAll(group *dist.Group, outputSplits, inputSplits []int) Mapping {
 	return Mapping{
 		Name: "AllToAll", group: group,

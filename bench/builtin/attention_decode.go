@@ -43,9 +43,9 @@ type decodeRow struct {
 	attentionTimes
 }
 
-// runAttentionDecode measures attention of the last tokens of a context in two launches
-// (local and merge) and in one launch (both). It adds a row for each of the three launches
-// and checks the results of merge and both.
+// runAttentionDecode measures attention of the last tokens of a context in two ways: in the
+// two launches "local" and "merge", and in the single launch "both". It adds a row for each
+// of the three launches, and checks the results of "merge" and of "both".
 func runAttentionDecode(b *bench.B) error {
 	context := torch.Must(countParam(b, "context", 1<<20))
 	tokens, err := countParam(b, "tokens", context)

@@ -271,8 +271,8 @@ func (s cclResults) checks() (list []torch.Check) {
 	return list
 }
 
-// checkSeries returns two checks of a series. above fails if a point is faster than its
-// bound. rises fails if more elements take less time.
+// checkSeries returns two checks of a series. The check `above` fails if a point is faster
+// than its bound. The check `rises` fails if more elements take less time.
 func checkSeries(s []cclResult) (above, rises torch.Check) {
 	above.Name, rises.Name = s[0].name()+": latency_ns is at least bound_ns", s[0].name()+": latency_ns rises with n_elem"
 	for i, p := range s {

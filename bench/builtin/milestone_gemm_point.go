@@ -99,8 +99,8 @@ type gemmRow struct {
 	Races    []string   `json:"races,omitempty"`
 }
 
-// measure returns the row of a product that launch l has computed. parts are the shards of
-// the result.
+// measure returns the row of a product that launch l has computed. `parts` lists the shards
+// of the result.
 func (p gemmPoint) measure(r *torch.Rank, l *torch.Launched, parts []torch.Shard) gemmRow {
 	spec := r.Topology().Spec()
 	last := slices.Index(l.Exec(), l.Crit())

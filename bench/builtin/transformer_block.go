@@ -209,8 +209,8 @@ type linearLayer interface {
 	Load(weight, bias []float32) error
 }
 
-// newLinear builds the linear layer with the given name, which is a layer of block b, and
-// its weights. `make` creates the layer.
+// newLinear builds the linear layer of block b that has the given name. It calls `make` to
+// create the layer. If values are computed, it then loads the weights into the layer.
 func newLinear[L linearLayer](r *torch.Rank, b *block, name string, o tp.Options, make func(*torch.Rank, string, int, int, tp.Options) (L, error)) L {
 	size := b.linearLayers()[slices.IndexFunc(b.linearLayers(), func(l blockLayer) bool { return l.name == name })]
 	l := torch.Must(make(r, name, size.in, size.out, o))

@@ -8,10 +8,12 @@ import (
 // pipeline computes the cost of pipeline s.
 //
 // Until the first segment has ended, every step takes the time of one message, and the
-// other messages of the step follow. Each further segment takes the longest of these times:
-// its steps one after another, or the steps until the next segment starts; its messages on
-// the busiest link; and the work of the rank for its messages. The whole pipeline takes at
-// least the time for which messages occupy the slots of a queue, one after another.
+// other messages of the step follow. Each further segment takes the longest of three times.
+// The first is the time until the next segment starts. If the next segment starts only when
+// a segment has ended, this is the time of all steps; otherwise it is the time of s.Spacing
+// steps. The second is the time of the segment's messages on the busiest link. The third is
+// the work of a rank for these messages. The whole pipeline takes at least the time for
+// which messages occupy the slots of a queue, one after another.
 func (n *Network) pipeline(p *ccl.Plan, s *ccl.Pipeline) simtime.Time {
 	c := pipeline{Network: n, Plan: p, Pipeline: s, phases: s.Phases(0)}
 	if len(c.phases) == 0 {

@@ -185,9 +185,9 @@ func (g *Group) combineParts(c *call, step int64, from, n int) error {
 	})
 }
 
-// reduceInWindows runs the call if all buffers are in windows: it combines this rank's part
-// of all sources and writes the result to every rank that takes it. Then it waits until the
-// other ranks have done the same.
+// reduceInWindows runs a call whose buffers are all in windows. It combines this rank's
+// part of all sources, and writes the result to every rank, or in a reduce only to the
+// root. Then it waits until the other ranks have done the same.
 func (g *Group) reduceInWindows(c *call, step int64) error {
 	lo, hi := part(c.bytes(), g.rank, g.n)
 	if err := g.combineAndWrite(c, g.allSources(c, 0, lo, true), lo, hi-lo); err != nil {

@@ -133,9 +133,10 @@ func (g *Group) begin(c *call) error {
 	return nil
 }
 
-// awaitPreviousCall waits until all ranks have entered the previous call. If the notes of
-// that call may not have been compared at some rank, it compares them now. So a mismatch is
-// found in the next call at the latest. op is the collective that errors name.
+// awaitPreviousCall waits until all ranks have entered the previous call. If it is possible
+// that some rank has not compared the notes of that call, awaitPreviousCall compares them
+// now. So a mismatch is found in the next call at the latest. Errors name the collective
+// `op`.
 func (g *Group) awaitPreviousCall(op string) error {
 	return g.forEachPeer(func(peer int) error {
 		s := g.entrySignal(peer, g.calls)

@@ -78,10 +78,10 @@ func (s *segment) unmap() error {
 	return unix.Munmap(all)
 }
 
-// isRunFile reports whether f, an open file at path that no rank has locked, was left by a
-// dead run. If it returns false, f is a file of the user, whose path was given by mistake.
-// Every file in Folder with the prefix of named runs counts as a run's file, whatever it
-// contains.
+// isRunFile reports whether a dead run has left the file f, which is open and which no rank
+// has locked. `path` is the path of f. If isRunFile returns false, f is a file of the user,
+// whose path was given by mistake. Every file in Folder with the prefix of named runs
+// counts as a run's file, whatever it contains.
 func isRunFile(path string, f *os.File) bool {
 	if strings.HasPrefix(path, filepath.Join(Folder, prefix)) {
 		return true

@@ -189,9 +189,9 @@ func TestLayersAreDisjoint(t *testing.T) {
 	}
 }
 
-// TestDocumented checks that docs/work/architecture.md lists the same layers with the same
-// packages in the same order. Packages whose name ends in "test" are not listed there,
-// except for comm/commtest and internal/rapidtest.
+// TestDocumented checks that docs/work/architecture.md lists the layers of the variable
+// `layers`, in the same order and with the same packages. Packages whose name ends in
+// "test" are not listed there, except for comm/commtest and internal/rapidtest.
 func TestDocumented(t *testing.T) {
 	page, err := os.ReadFile("../../docs/work/architecture.md")
 	if err != nil {

@@ -51,8 +51,8 @@ var testCommands = map[string]func(){
 	"forge": forge,
 }
 
-// TestMain runs the tests. In a process that a test has started, it runs a command of a
-// script or a rank instead.
+// TestMain runs the tests. In a process that a test has started, it instead runs a rank, or
+// a command of a script.
 func TestMain(m *testing.M) {
 	launch.Child()
 	testscript.Main(m, testCommands)

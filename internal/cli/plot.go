@@ -105,8 +105,8 @@ calls y.
 	})
 }
 
-// warnMissing prints a warning if `points`, the number of points whose rows the sweep file
-// at path lacks, is not 0.
+// warnMissing prints a warning if the sweep file at `path` is incomplete. `points` is the
+// number of points whose rows the file lacks, or 0 if the file is complete.
 func warnMissing(cmd *cobra.Command, path string, points int) {
 	if points > 0 {
 		warn(cmd.ErrOrStderr(), fmt.Sprintf("%s has no rows of %s: kernbench sweep --resume runs what is missing", path, printable.Count(points, "point")))

@@ -150,9 +150,9 @@ func checkPictures(t *testing.T, files ...string) {
 	}
 }
 
-// TestOutputsAreDeclared checks that each command has --format, which says whether its
-// output is text or data, or is in the list of commands that always print the same kind of
-// output.
+// TestOutputsAreDeclared checks that each command without the flag --format is in the list
+// of commands that always print the same kind of output. For other commands, --format says
+// whether the output is text or data.
 func TestOutputsAreDeclared(t *testing.T) {
 	known := map[string]bool{
 		"kernbench comm prepare": true, "kernbench comm execute": true, // text

@@ -63,8 +63,8 @@ type tally struct {
 }
 
 // add appends `latest`, the rows of one size, to the rows of t, updates the totals and
-// calls onRow with each row. It first marks the best row if data moves and `latest` has a
-// row for each of several algorithms.
+// calls onRow with each row. It first marks the best row, but only if several algorithms
+// are compared, `latest` has a row for each of them, and the collective moves data.
 func (t *tally) add(o *Options, latest []Row) {
 	moves := t.sum.Ranks*o.addends() > 1 && (o.Collective == ccl.Barrier || latest[0].Count > 0)
 	if all := len(o.algorithms()); moves && all > 1 && len(latest) == all { // a shard may have only some of the algorithms

@@ -225,7 +225,7 @@ func keyNames(keys []Key) []string {
 	return lists.Map(keys, func(k Key) string { return k.Name })
 }
 
-// join returns the path of a key in the mapping at path.
+// join returns the path of the key `key` in the mapping at `path`.
 func join(path, key string) string {
 	if path == "" {
 		return key

@@ -330,7 +330,7 @@ func (c *Core) Run(name string, body func(m tl.Machine)) {
 }
 
 // end waits for everything that the kernel started, and frees its tiles and scratch memory.
-// It panics if the kernel did not wait for a receive.
+// It panics if the kernel started a receive and has not waited for it.
 func (c *Core) end() {
 	c.sync()
 	began := c.now

@@ -74,7 +74,8 @@ func SiLU(x float64) (y, steps float64) {
 	return y, 3 * y * y
 }
 
-// Map applies f to every element of m and returns the results. Each step of f rounds to d.
+// Map applies f to every element of m and returns the results. Their variances assume that
+// the machine rounds the result of each step of f to d.
 func Map(m *Matrix, f Func, d numeric.DType) *Matrix {
 	step := roundingTo(d)
 	out := zeros(m.Rows, m.Cols)

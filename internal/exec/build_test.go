@@ -54,7 +54,8 @@ func (b *builder) op(op oplog.Op, effects ...oplog.Phase) oplog.ID {
 	return id
 }
 
-// host appends a write of the host to the log: elements v of dtype d, to hbm at addr.
+// host appends to the log an operation in which the host writes the elements v, of dtype d,
+// to address `addr` of `hbm`.
 func (b *builder) host(addr int64, d numeric.DType, v ...float64) {
 	data := values(d, v...)
 	b.op(oplog.Op{Kind: oplog.HostWrite, PE: -1, Launch: -1, Mem: at(addr, int64(len(data))), Data: data}, oplog.Write)

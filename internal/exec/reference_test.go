@@ -236,8 +236,8 @@ func (r *reference) resultElement(op *oplog.Op, at []int) []byte {
 }
 
 // mathDType returns the dtype of the operands of an elementwise operation. Operands that
-// are numbers are converted to it. For Where, it is the dtype of the last two operands. If
-// all these operands are numbers, it is the dtype of the result.
+// are numbers are converted to this dtype. The condition of a Where does not count as an
+// operand here. If all operands are numbers, mathDType returns the dtype of the result.
 func mathDType(op *oplog.Op) numeric.DType {
 	for i := len(op.Args) - 1; i >= 0; i-- {
 		if !isNumber(&op.Args[i]) && (op.Math != numeric.Where || i > 0) {

@@ -12,8 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lock locks a file for this process until the file is closed. It does not wait: if another
-// process has locked the file, the error names that process, if it is known.
+// lock locks a file for this process until the file is closed. It does not wait. If another
+// process has locked the file, lock returns an error. The error names that process if it is
+// known.
 func lock(f *os.File) error {
 	err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	switch {

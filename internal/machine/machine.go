@@ -102,10 +102,10 @@ func (n network) Hop(id topology.LinkID) fabric.Hop {
 	return fabric.Hop{Bandwidth: l.Bandwidth, Latency: l.Latency + n.Node(l.To).Overhead}
 }
 
-// FedBy returns the link over which all traffic on link id arrives, or -1 if there is no
-// such link. Only two kinds of links have one. All traffic from the DMA engine of a PE to
-// its router comes from the TCM, and all traffic from the DMA engine to the TCM comes from
-// the router.
+// FedBy returns the link that all traffic uses directly before link `id`, or -1 if there is
+// no such link. Only two kinds of links have such a link before them. All traffic from the
+// DMA engine of a PE to its router comes from the TCM, and all traffic from the DMA engine
+// to the TCM comes from the router.
 func (n network) FedBy(id topology.LinkID) topology.LinkID {
 	l := n.Link(id)
 	from, to := n.Node(l.From), n.Node(l.To)

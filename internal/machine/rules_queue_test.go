@@ -16,7 +16,8 @@ import (
 )
 
 // creditTime returns how long a credit takes from PE b back to PE a: the sum of the
-// latencies on the path, and the time of 16 B on the slowest link of the path.
+// latencies on the path, and the time of the bytes of a credit on the slowest link of the
+// path.
 func (r *rig) creditTime(a, b PEID) (t simtime.Time) {
 	r.Helper()
 	var slowest simtime.Time

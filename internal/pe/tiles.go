@@ -231,7 +231,8 @@ func (m *Tiles) unlink(i int32) {
 }
 
 // addReader records that DMA request r reads tile i. It returns true if the ready time of
-// the tile is known. Otherwise resolve forms the descriptor of the request later.
+// the tile is known. Otherwise it returns false, and a later call of m.resolve forms the
+// descriptor of the request.
 func (m *Tiles) addReader(i, r int32) bool {
 	s := &m.slots[i]
 	s.uses++

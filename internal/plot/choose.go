@@ -199,8 +199,9 @@ func (d *data) clashes(y int) [][]int {
 	return table.Clashes(drawn, func(row int) place { return place{d.Key(row, d.by), d.xValue(row)} })
 }
 
-// ambiguityError returns an error if `clashes` is not empty. The error names the columns
-// that would distinguish the rows of each group, or says that there are none.
+// ambiguityError returns an error if `clashes` contains groups of rows. The rows of a group
+// would be drawn at the same place. The error names the columns that would distinguish
+// these rows, or says that there are no such columns.
 func (d *data) ambiguityError(clashes [][]int) error {
 	if len(clashes) == 0 {
 		return nil

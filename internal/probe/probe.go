@@ -146,7 +146,7 @@ func checkMemory(g *topology.Graph, o Options) error {
 }
 
 // measureLaunch launches an empty kernel on all PEs. It measures when the kernel starts,
-// and the time from the first PE that was ready to the last.
+// and how much later the last PE became ready to start than the first PE.
 func measureLaunch(ctx context.Context, g *topology.Graph, o Options) (Launch, error) {
 	m := machine.New(g, machine.Options{Fidelity: o.Fidelity})
 	defer m.Close()

@@ -28,9 +28,10 @@ func randomDelay() func() {
 	}
 }
 
-// ring computes the average of x over all ranks. In each step a rank sends the tile that it
-// received last to the next rank, sets that rank's signal of the step, and adds the tile
-// that it receives to its sum.
+// ring computes the average of x over all ranks. In each step, a rank puts a tile into the
+// window of the next rank and sets that rank's signal of the step. The tile is the rank's
+// own x in the first step, and later the tile that the rank received in the previous step.
+// The rank then adds the tile that it receives in this step to its sum.
 func ring(t *tl.PE, x, box tl.Ptr, n int) {
 	me, ranks := t.Rank(), t.NumRanks()
 	next := (me + 1) % ranks

@@ -439,7 +439,8 @@ func (op *Operation) waitForCapacity() {
 
 // admit takes the first operation of the stream `order` that waits for space in command
 // queues. If the queues have space for this operation, admit wakes it. All operations with
-// the same order are in the same streams, so that the other operations need no check.
+// the same order are in the same streams, and so wait for space in the same queues.
+// Therefore admit need not check the operations after the first.
 func (s *Scheduler) admit(order *Stream) {
 	if len(order.blocked.ops) == 0 || !order.blocked.ops[0].fits() {
 		return

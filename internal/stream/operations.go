@@ -38,8 +38,9 @@ func (o *operations) event(op *Operation) sim.Event {
 }
 
 // Handle handles an event. For evEnd, it counts one event of the operation with number
-// `arg`, and ends the operation with the last event that it waits for. For evLater, it
-// calls the first function in o.later; `arg` is the activity in which Later was called.
+// `arg`. If the operation waits for no further event, Handle ends the operation. For
+// evLater, it calls the first function in o.later; `arg` is the activity in which Later was
+// called.
 func (o *operations) Handle(kind sim.Kind, arg uint64) {
 	if kind == evLater {
 		due := o.later[0]

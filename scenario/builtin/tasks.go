@@ -47,8 +47,8 @@ func sumTiles(b *task.Builder, kernel tileKernel, ranks []int, n int, part func(
 	})
 }
 
-// sumTile stores in `out` the elementwise sum of n elements at x in the windows of the
-// given ranks.
+// sumTile adds the n elements at x of all given ranks, elementwise, and stores the n sums
+// in `out`. It reads the elements from the windows of the ranks.
 func sumTile(t *tl.PE, ranks []int, x, out tl.Ptr, n int) {
 	x, out = x.Strided(1), out.Strided(1) // treats buffers of any shape as vectors
 	forBlocks(n, func(at, elems int) {

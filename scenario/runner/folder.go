@@ -221,9 +221,10 @@ func (f folder) removeOutputs(plan *scenario.Plan) error {
 const stagingBytes = 256 << 10
 
 // stage copies the staged buffers from private memory into the windows of their ranks, on
-// the simulated machine. It adds the simulated time of these copies to r.Staging. Each
-// block is copied by a separate launch. So a block is read only after the previous block is
-// written, and the total time is the sum of the times of the blocks.
+// the simulated machine. It divides each buffer into blocks and copies each block in a
+// separate launch. So a block is read only after the previous block is written, and the
+// total time is the sum of the times of the blocks. stage adds the simulated time to
+// r.Staging.
 func (s *simulation) stage(_ int, r *Result) error {
 	spec := s.Topology().Spec()
 	for _, t := range s.tensors {

@@ -112,10 +112,9 @@ func (r *rank) allocate() error {
 	return nil
 }
 
-// makeWindows allocates the window of all ranks and the windows of the domains that this
-// rank is a member of. All ranks allocate their windows in the same order, by the first
-// member of the domain. Therefore ranks with several domains do not wait for each other in
-// a cycle.
+// makeWindows allocates the window of all ranks, and then the windows of the domains that
+// this rank is a member of. It sorts these domains by their first member. All ranks use
+// this order, so that ranks with several domains do not wait for each other in a cycle.
 func (r *rank) makeWindows() (err error) {
 	r.windows = make([]*comm.Window, len(r.plan.Windows))
 	order := lists.Count(0, len(r.windows))

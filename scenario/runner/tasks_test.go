@@ -83,8 +83,8 @@ var startedKernels atomic.Int64
 // this process.
 var lastBuilt time.Time
 
-// TestCheckLastRound checks that a run is refused before the first round if the runtime
-// cannot run its tasks in the last round.
+// TestCheckLastRound checks that a run is refused before its first round if the runtime
+// cannot run the tasks of its last round.
 func TestCheckLastRound(t *testing.T) {
 	for _, backend := range runner.Backends {
 		o := runner.Options{Scenario: "probe_grows", Backend: backend, Runtime: task.AICPUBuildGraph}

@@ -71,7 +71,7 @@ func (c *world) newMessage(g *groupState, ranks []int, sender string, tag int) *
 	return k
 }
 
-// firstAnyReceive returns the number of the oldest receive from any source that waits for a
+// firstAnyReceive returns the number of the oldest receive with AnySource that waits for a
 // message in mailbox m, or 0 if there is none. While such a receive waits, the method
 // `match` pairs sends with it and with all later receives. Receives that were enqueued
 // before it are paired at once.
@@ -121,9 +121,9 @@ func (c *world) match() {
 	}
 }
 
-// waitingReceives returns the receives in mailbox m that wait for a message, in the order
-// in which they were enqueued. It starts with the oldest receive from any source and leaves
-// out earlier receives.
+// waitingReceives returns receives in mailbox m that wait for a message, in the order in
+// which they were enqueued. The first one is the oldest receive with AnySource. Receives
+// that were enqueued before it are left out.
 func (c *world) waitingReceives(m mailbox) (list []*call) {
 	first := c.firstAnyReceive(m)
 	for _, a := range c.anyReceives {

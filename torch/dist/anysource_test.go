@@ -170,9 +170,10 @@ func TestALaunchBehindAnySource(t *testing.T) {
 	}
 }
 
-// TestAnySourceThatNeverComes checks the error for a receive from any source for which no
-// message is sent. The error names the ranks that could have sent one. The test also checks
-// the errors for ranks that wait for each other and for a message of another size.
+// TestAnySourceThatNeverComes checks the errors of receives with AnySource in three cases.
+// In the first case no message is sent, and the error names the ranks that could have sent
+// one. In the second case two ranks wait for each other. In the third case the message has
+// another size than the receive.
 func TestAnySourceThatNeverComes(t *testing.T) {
 	_, err := hostedtest.Spawn(t, 5, func(r *torch.Rank) error {
 		if r.Rank() == 2 {

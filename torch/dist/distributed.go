@@ -64,8 +64,8 @@ func (d *state) callOnTensor(c ccl.Collective, x *torch.Tensor, root int, op Red
 	return w, err
 }
 
-// Broadcast copies the tensor x of rank src of the world into the tensors x of all other
-// ranks.
+// Broadcast copies the tensor x of one rank into the tensor x of every other rank of the
+// group. `src` is the number in the world of the rank whose tensor is copied.
 func Broadcast(r *torch.Rank, x *torch.Tensor, src int, group ...*Group) error {
 	return inOrder(BroadcastAsync(r, x, src, group...))
 }
@@ -308,7 +308,8 @@ func GetProcessGroupRanks(r *torch.Rank, group ...*Group) []int {
 	return stateOf(r).mustGroup("GetProcessGroupRanks", group).Ranks()
 }
 
-// GetGroupRank converts rank, a rank of the world, to the rank in the group.
+// GetGroupRank returns the number in the group of the rank that has the number `rank` in
+// the world.
 func GetGroupRank(r *torch.Rank, group *Group, rank int) int {
 	g := stateOf(r).mustGroup("GetGroupRank", []*Group{group})
 	i := slices.Index(g.shared.ranks, rank)
@@ -316,7 +317,8 @@ func GetGroupRank(r *torch.Rank, group *Group, rank int) int {
 	return i
 }
 
-// GetGlobalRank converts rank, a rank in the group, to the rank in the world.
+// GetGlobalRank returns the number in the world of the rank that has the number `rank` in
+// the group.
 func GetGlobalRank(r *torch.Rank, group *Group, rank int) int {
 	g := stateOf(r).mustGroup("GetGlobalRank", []*Group{group})
 	refuse(rank < 0 || rank >= len(g.shared.ranks), "GetGlobalRank", "no rank %d in %v: it has 0 to %d", rank, g, len(g.shared.ranks)-1)

@@ -146,10 +146,11 @@ func InitProcessGroup(r *torch.Rank, backend string, opts ...GroupOption) error 
 
 // join returns the group that the calling rank makes next. All ranks make the same groups
 // in the same order. The first rank to make a group creates its shared state; the other
-// ranks get the same state. members has the ranks of the world in the order of the group,
-// and o the options. join returns an error if another rank has made this group with other
-// members or options. The new group is a split of parent, or a group of the world if parent
-// is nil. op is the name of the calling function, for errors.
+// ranks get the same state. `members` lists the ranks of the world in the order of the
+// group, and `o` holds the options. join returns an error if another rank has made this
+// group with other members or options. If `parent` is nil, the new group is a group of the
+// world, and otherwise a split of `parent`. `op` is the name of the calling function, for
+// errors.
 func (d *state) join(op string, parent *Group, members []int, o GroupOptions) (*Group, error) {
 	all, made, name := &d.w.groups, &d.groupsMade, "the default group"
 	if n := d.groupsMade - d.madeBefore; n > 0 {

@@ -43,9 +43,9 @@ func BroadcastObjectList[T any](r *torch.Rank, list []T, src int, group ...*Grou
 	return err
 }
 
-// ScatterObjectList sends the objects in the list of rank src of the world to the ranks of
-// the group, one object to each rank, and returns the object for the caller. The other
-// ranks pass no list. AllGatherObject describes what an object can be.
+// ScatterObjectList sends one object of the list to each rank of the group, and returns the
+// object for the caller. The sender is `src`, a rank of the world, which passes the list.
+// The other ranks pass no list. AllGatherObject describes what an object can be.
 func ScatterObjectList[T any](r *torch.Rank, list []T, src int, group ...*Group) (object T, err error) {
 	got, err := exchangeObjects(r, "scatter_object_list", group, list, func(o *objects) []receivedObject { return o.scatter(src) })
 	if err != nil {

@@ -161,8 +161,8 @@ func (d *state) localElems(g *Group, x *tensor) int {
 	return x.info.Shards[0].Elems
 }
 
-// groupRankOf converts rank, the root of the collective c as a rank of the world, to a rank
-// of the group g. It panics if the root is not a member.
+// groupRankOf returns the number in the group g of the root of the collective c. `rank` is
+// the number of the root in the world. groupRankOf panics if the root is not a member.
 func (d *state) groupRankOf(c ccl.Collective, g *Group, rank int) int {
 	i := slices.Index(g.shared.ranks, rank)
 	if i < 0 {

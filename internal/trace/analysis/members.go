@@ -18,8 +18,8 @@ type member struct {
 }
 
 // members returns the PEs of launch l, each with its work in the launch, in the order of
-// the trace. A PE belongs to the launch if its first activity in the launch begins when the
-// launch starts. Launches of a PE do not overlap.
+// the trace. A PE belongs to launch l if the first activity of one of its launches begins
+// when l starts, and does not name another launch. Launches of a PE do not overlap.
 func (t *Trace) members(l Launch) []*member {
 	byProcess := make([]*member, len(t.processes))
 	var all []*member

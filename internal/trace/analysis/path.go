@@ -158,8 +158,8 @@ func (w *walk) add(s Segment, from simtime.Time) {
 	w.at = from
 }
 
-// kind returns the name under which the sums of a path count activity s: its engine, its
-// DMA operation, its wait, or its track.
+// kind returns the name of the sum to which the time of activity s on a path is added: the
+// name of its engine, its DMA operation, its wait, or its track.
 func (t *Trace) kind(s *slice) string {
 	switch e := t.engine(s); {
 	case e == NoEngine:
@@ -173,9 +173,9 @@ func (t *Trace) kind(s *slice) string {
 	}
 }
 
-// latencyKind returns the name under which the sums of a path count the latency between two
-// activities: from the end of `before` to the start of `later`, which `before` released.
-// `later` is nil if the latency ends with the launch or program.
+// latencyKind returns the name of the sum to which the latency between two activities on a
+// path is added. The latency is the time from the end of `before` to the start of `later`,
+// which `before` released. `later` is nil if the latency ends with the launch or program.
 func (t *Trace) latencyKind(later, before *slice) string {
 	const prefix = "latency: "
 	if later == nil {

@@ -44,9 +44,9 @@ type Work struct {
 	Share float64      `json:"path_share"`        // of the critical path
 }
 
-// Profile adds up the activities of the launch with the given number, or of the whole
-// program if `launch` is [Whole], and their times on the critical path. Rows are sorted by
-// time on the path, then by busy time, largest first.
+// Profile sums the busy times of activities, and the times that they take on the critical
+// path. It covers the launch with the number `launch`, or the whole program if `launch` is
+// [Whole]. Rows are sorted by time on the path, then by busy time, largest first.
 func (t *Trace) Profile(by By, launch int64) (*Profile, error) {
 	l, err := t.pick(launch)
 	if err != nil {
@@ -130,8 +130,8 @@ func (p *profileBuilder) addActivity(name, line string, e Engine, where string, 
 	}
 }
 
-// addSegment adds the time of s, a part of the critical path, to the row that the method
-// row returns for it.
+// addSegment adds the time of s, a part of the critical path, to the row of the profile to
+// which s belongs.
 func (p *profileBuilder) addSegment(s Segment) {
 	name, where := s.Name, s.Where
 	if s.Count == 0 || s.engine == NoEngine {
