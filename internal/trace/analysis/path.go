@@ -173,8 +173,8 @@ func (t *Trace) kind(s *slice) string {
 	}
 }
 
-// latencyKind returns the name under which the sums of a path count the latency between two
-// activities: from the end of `before` to the start of `later`, which `before` released.
+// latencyKind returns the kind of the latency from the end of activity `before` to the
+// start of activity `later`, which `before` released. A path sums its times by kind.
 // `later` is nil if the latency ends with the launch or program.
 func (t *Trace) latencyKind(later, before *slice) string {
 	const prefix = "latency: "
