@@ -144,10 +144,10 @@ func (l *layer) tokensAt(place int) int {
 // rows takes.
 func (l *layer) stateBytes(rows int) int { return rows*4*l.dim + 2*roundUp(4*rows) }
 
-// stepBytes returns the number of bytes of TCM that one step takes: the computation of the
-// given number of rows of queries with a block of the given number of keys. It counts
-// scores, mask, masked scores, exponents, exponentials and weights; the output before and
-// after the step; and tiles of one column.
+// stepBytes returns the number of bytes of TCM that one step takes. A step computes the
+// given number of rows of queries with a block of the given number of keys. stepBytes
+// counts scores, mask, masked scores, exponents, exponentials and weights; the output
+// before and after the step; and tiles of one column.
 func (l *layer) stepBytes(rows, keys int) int {
 	return rows*(keys*(4*4+1+l.dtype.Size())+2*4*l.dim) + 12*roundUp(4*rows)
 }

@@ -104,8 +104,8 @@ func (r *report) Found(crit, makespan torch.Time, races []string) {
 
 // Machine runs a part of the bench on another machine, with the system g. The checks, races
 // and launches of that machine are added to the result of the bench. The critical path and
-// the makespan of the result are the longest of all machines. An op log or a trace covers
-// one machine, so Machine returns an error if the options ask for one.
+// the makespan of the result are the longest of all machines. Machine returns an error if
+// the options ask for an op log or a trace, because these cover only one machine.
 func (b *B) Machine(g *topology.Graph, run func(on *B) error) error {
 	const oneMachine = "%s needs one machine, and this bench creates others: choose parameters for a single row, and a system with as many SIPs as ranks"
 	switch {

@@ -60,8 +60,8 @@ func (f *blockFlow) messages(step int) int {
 // gathers reports whether a step belongs to the all-gather, not to the reduce-scatter.
 func (f *blockFlow) gathers(step int) bool { return step >= f.reduces }
 
-// index returns the index, among the blocks of its step, of the block that item `at` is
-// part of.
+// index returns the index of the block that item `at` is part of. The blocks of each step
+// are counted from 0.
 func (f *blockFlow) index(at item) int {
 	if f.joined != nil {
 		return 0

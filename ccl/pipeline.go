@@ -125,9 +125,9 @@ func (l *pipeline) round(i, steps, round int, yield func(action) bool) bool {
 }
 
 // move yields the actions that receive the messages of one step and send the messages of
-// another step, for the interleaved flows that begin with flow i. `incoming` and `outgoing`
-// give the segments and the numbers of the two steps. A step that is out of range has no
-// messages. move reports whether yield asked for more.
+// another step, for the interleaved flows that begin with flow i. `incoming` has the
+// segment and the number of the step to receive, and `outgoing` those of the step to send.
+// A step that is out of range has no messages. move reports whether yield asked for more.
 func (l *pipeline) move(i int, incoming, outgoing item, yield func(action) bool) bool {
 	f := l.flows[i]
 	in, out := 0, 0

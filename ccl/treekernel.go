@@ -44,9 +44,10 @@ func (m *member) runTree(shape treeShape) {
 }
 
 // allReduce returns two transfers: one sends chunks up the tree, the other sends complete
-// chunks down again. The two transfers are independent, so there is no deadlock. Chunks
-// that go up wait for ranks below. Chunks that go down wait for ranks above. The root waits
-// for ranks below and for free slots there, which only chunks that go down use.
+// chunks down again. The root has one transfer that does both. There is no deadlock,
+// because the two transfers are independent. Chunks that go up wait for ranks below. Chunks
+// that go down wait for ranks above. The root waits for ranks below and for free slots of
+// these ranks. Only chunks that go down use these slots.
 func (c *treeMember) allReduce(list chunks) []*transfer {
 	if c.node.Root {
 		return []*transfer{c.upTransfer(list, func(at int, x tl.Tile) {

@@ -137,8 +137,8 @@ func (c *Comm) Rank() int { return c.rank }
 // Size returns the number of ranks in the communicator.
 func (c *Comm) Size() int { return c.size }
 
-// Ranks returns the rank in the world of each member: element i is the world rank of the
-// member that has rank i in this communicator.
+// Ranks returns the world ranks of the members. Element i is the world rank of the member
+// that has rank i in this communicator.
 func (c *Comm) Ranks() []int { return slices.Clone(c.ranks) }
 
 // Err returns the error that poisoned the communicator. It returns nil if the communicator

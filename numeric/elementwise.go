@@ -91,8 +91,8 @@ func unary[T number](op Op, d DType, x []T) {
 	}
 }
 
-// transform replaces each element of x by f of the element, rounded so that storing it as d
-// rounds only once.
+// transform replaces each element of x by the result of f for this element. It rounds the
+// result with roundFor, so that storing it as d gives the same bits as rounding it once.
 func transform[T number](d DType, f func(float64) float64, x []T) {
 	// The conversions are in separate loops, so that they do not delay the next call of f
 	// and the processor can overlap several calls.

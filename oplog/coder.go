@@ -81,7 +81,8 @@ func (c *coder) write(b []byte) {
 	_, c.err = c.out.Write(b)
 }
 
-// begin starts a record. When it reads, it reads the mask of the fields that are not 0.
+// begin starts a record. If the coder is reading, begin reads the mask of the fields that
+// are not 0.
 func (c *coder) begin() {
 	c.field = 0
 	if c.reading() {

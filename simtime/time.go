@@ -39,8 +39,8 @@ func (t *Time) UnmarshalJSON(text []byte) (err error) {
 	return err
 }
 
-// AppendIn appends the time to b as an exact decimal number of units. The unit must be a
-// power of ten of femtoseconds.
+// AppendIn appends the time to b as an exact decimal number of units. The number of
+// femtoseconds in a unit must be a power of ten.
 func (t Time) AppendIn(b []byte, unit Time) []byte {
 	u, scale := uint64(t), uint64(unit)
 	if t < 0 {

@@ -49,8 +49,8 @@ func Clashes[K comparable](rows []int, key func(row int) K) (groups [][]int) {
 	return slices.DeleteFunc(groups, func(group []int) bool { return len(group) == 1 })
 }
 
-// distinguish reports whether any two rows of the same group differ in at least one of the
-// columns.
+// distinguish reports whether all rows of each group are different: every two rows of a
+// group differ in at least one of the columns.
 func (t *Table) distinguish(groups [][]int, columns []int) bool {
 	rows := 0
 	for _, group := range groups {

@@ -19,10 +19,10 @@ type field struct {
 	index []int // for reflect.Value.FieldByIndex
 }
 
-// fieldsOf returns the columns of a row type: its fields, and those of embedded structs,
-// that have a tag `table:"UNIT,ROLE,LABEL"`. The names of the columns are in the json tags.
-// It panics if a tag is not complete, if two fields have the same name, or if the type is
-// not a struct.
+// fieldsOf returns the columns of a row type. The columns are those fields of the type and
+// of embedded structs that have a tag `table:"UNIT,ROLE,LABEL"`. The names of the columns
+// are in the json tags. fieldsOf panics if a tag is not complete, if two fields have the
+// same name, or if the type is not a struct.
 func fieldsOf(t reflect.Type) []field {
 	if t.Kind() != reflect.Struct {
 		panic(fmt.Sprintf("table: %v is no struct: a row is a struct with tagged fields", t))

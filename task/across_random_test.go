@@ -171,8 +171,8 @@ func drawRanksProgram(r *rand.Rand, operations int) *ranksProgram {
 	return p
 }
 
-// arraysOf returns the arrays of which a rank has a part, without the host's copies of the
-// domains' arrays.
+// arraysOf returns the arrays of which a rank has a part. It leaves out the host's copies
+// of the arrays of domains.
 func (p *ranksProgram) arraysOf(rank int) []int {
 	list := []int{0, 1}
 	for d, members := range p.members {

@@ -68,8 +68,8 @@ func (d *Domain) Ranks() []int { return slices.Clone(d.ranks) }
 // Size returns the number of members.
 func (d *Domain) Size() int { return len(d.ranks) }
 
-// Rank returns the member number of the rank whose program is built. It is -1 if the rank
-// is not a member, and in an orchestration of all ranks.
+// Rank returns the member number of the rank whose program is built. It returns -1 if the
+// rank is not a member, or if the orchestration is for all ranks.
 func (d *Domain) Rank() int { return d.RankOf(d.builder.Rank()) }
 
 // RankOf returns the member number of a rank, or -1 if the rank is not a member.

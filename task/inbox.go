@@ -87,8 +87,8 @@ func (m *inboxes) next() (from int, what int64, value float64, ok bool, err erro
 	return
 }
 
-// conditions returns one condition for each other rank, which holds when there is an unread
-// message from that rank.
+// conditions returns one condition for each other rank. The condition holds when there is
+// an unread message from that rank.
 func (m *inboxes) conditions() (list []comm.Condition) {
 	if m == nil {
 		return nil

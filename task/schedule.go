@@ -82,8 +82,8 @@ func (s *schedule) allEnded() bool {
 	return s.numEnded == len(s.Tasks) && s.allRecorded() && !s.hasPause(s.passed)
 }
 
-// hasSpace reports whether there is storage for the next task, which must exist. If there
-// is no space now, there will be later, because the program fits into the storage.
+// hasSpace reports whether there is storage for the next task. There must be a next task.
+// If there is no space now, there will be later, because the program fits into the storage.
 func (s *schedule) hasSpace() bool {
 	switch s.runtime {
 	case AICPUBuildGraph:
@@ -126,10 +126,10 @@ func (s *schedule) submit() ID {
 	return id
 }
 
-// takeTask starts the next task that may run with the given number of free compute cores.
-// It returns the task, and reports whether it started one. The next task is the first ready
-// task. If that task may not start, it is the oldest task that has not started, provided
-// that this task is ready and may start.
+// takeTask starts a task that may run with the given number of free compute cores. It
+// returns the task, and reports whether it started one. It first tries the first ready
+// task. If that task may not start, takeTask tries the oldest task that has not started, if
+// that task is ready.
 func (s *schedule) takeTask(free int) (ID, bool) {
 	for s.ready.len() > 0 && s.started[s.ready.at(0)] {
 		s.ready.pop()
@@ -149,8 +149,7 @@ func (s *schedule) takeTask(free int) (ID, bool) {
 }
 
 // canStart reports whether task id may start with the given number of free compute cores.
-// Unless it is the oldest task that has not started, it must leave enough cores for each
-// older task that has not started.
+// If older tasks have not started, task id must leave enough cores for each of them.
 func (s *schedule) canStart(id ID, free int) bool {
 	n := s.Tasks[id].Members
 	return n <= free && (id == s.oldest || s.youngerCores+n+s.largest.maxBefore(int(id)) <= s.cores)

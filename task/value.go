@@ -252,9 +252,9 @@ func InOut(name string, a Area) Arg { return newArg(name, a, Reads|Writes, 0) }
 
 // AtPeers returns an argument for a region that the kernel accesses only at other ranks,
 // with Put and Get. (The kernel may also access the regions of its other arguments at other
-// ranks.) In an orchestration of all ranks, the area `a` may be a region of the other rank,
-// so that conflicts there are found. The kernel then receives a pointer to the same region
-// of its own rank.
+// ranks.) In an orchestration of all ranks, the area `a` may be a region of another rank,
+// so that conflicts at that rank are found. The kernel then receives a pointer to the same
+// region of its own rank.
 func AtPeers(name string, a Area) Arg { return newArg(name, a, 0, Reads|Writes) }
 
 // Gets returns an argument for a region that the kernel only reads, and only at other

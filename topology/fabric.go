@@ -4,9 +4,10 @@ import (
 	"math"
 )
 
-// sipGrid returns the grid of SIPs: a square if w and h are not given. Shapes of one
-// dimension are one row. For shapes without dimensions (fully_connected, switch) the row
-// only numbers the SIPs. sipGrid returns an error if the SIPs do not fill the grid.
+// sipGrid returns the grid of SIPs. If the shape has two dimensions, the grid has w columns
+// and h rows, or is a square if w and h are not given. All other shapes are one row; for
+// fully_connected and switch, the row only gives the SIPs their numbers. sipGrid returns an
+// error if the SIPs do not fill the grid.
 func (s *Spec) sipGrid() (grid, error) {
 	sips := s.System.SIPs
 	if !sips.Topology.Grid() {

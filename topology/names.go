@@ -63,8 +63,8 @@ func (g *Graph) Lookup(name string) (NodeID, bool) {
 }
 
 // candidates returns a range of components that includes the component with the given name,
-// if that component exists. The range is the components of a cube, of an IO chiplet, or
-// outside any SIP.
+// if that component exists. The range consists of all components of one cube, all
+// components of one IO chiplet, or all components outside of SIPs.
 func (g *Graph) candidates(name string) (first, end NodeID) {
 	parts := strings.SplitN(name, ".", 3)
 	sip, ok := parseNumber(parts[0], "sip", g.spec.System.SIPs.Count)

@@ -75,9 +75,9 @@ func (g *Graph) lane(from, to NodeID) int {
 	return lane
 }
 
-// anchor returns the next node on the way from the endpoint id to its junction (see
-// isJunction). The host is connected to a PCIe endpoint of every SIP; otherSIP selects the
-// endpoint.
+// anchor returns the next node on the way from node `id`, an end of a route, to its
+// junction (see isJunction). For the host, which is connected to the PCIe endpoint of every
+// SIP, anchor returns the PCIe endpoint of SIP otherSIP.
 func (g *Graph) anchor(id NodeID, otherSIP int) NodeID {
 	n := g.Node(id)
 	sip, cube := int(n.SIP), int(n.Cube)

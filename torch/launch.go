@@ -310,9 +310,9 @@ func (x *Tensor) shardPointer(s *shard) tl.Ptr {
 	return p
 }
 
-// checkAddressable panics if a kernel cannot get a pointer to the tensor, because the
-// tensor has more axes than a pointer and gaps between the leading axes. kernel is the name
-// of the kernel, for errors.
+// checkAddressable panics if a kernel cannot get a pointer to the tensor. This is the case
+// if the tensor has more axes than a pointer can have, and gaps between its leading axes.
+// `kernel` is the name of the kernel, for errors.
 func (x *Tensor) checkAddressable(kernel string) {
 	mergedAxes := len(x.shape) - oplog.MaxRank
 	if mergedAxes <= 0 {

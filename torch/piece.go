@@ -62,9 +62,9 @@ func (x *Tensor) Copies(row, col, rows, cols int) (list []Piece) {
 	return joinPieces(list)
 }
 
-// joinPieces merges pieces of list with consecutive addresses. It merges two pieces if one
-// is directly below the other, or if both are parts of the same row. It returns the new
-// list.
+// joinPieces merges pieces in `list` whose addresses are consecutive, and returns the new
+// list. It merges two pieces if one is directly below the other, or if both are parts of
+// the same row.
 func joinPieces(list []Piece) (out []Piece) {
 	slices.SortFunc(list, func(a, b Piece) int {
 		return cmp.Or(a.Col-b.Col, cmp.Compare(a.Ptr.Addr, b.Ptr.Addr))

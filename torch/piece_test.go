@@ -184,8 +184,8 @@ func TestPiecesCoverTheirBox(t *testing.T) {
 	}
 }
 
-// hasElement reports whether the shard s contains the element at (row, col) of a matrix
-// whose columns are the last axis.
+// hasElement reports whether the shard s contains the element at (row, col) of its tensor.
+// The tensor is seen as a matrix whose columns are the last axis.
 func hasElement(s torch.Shard, row, col int) bool {
 	for axis := len(s.Start) - 1; axis >= 0; axis-- {
 		at, extent := col, s.Extent[axis]

@@ -83,8 +83,8 @@ type level struct {
 	n     int
 }
 
-// countPEs returns the number of PEs that hold a tensor which is divided by the given
-// levels: the product of the numbers of members.
+// countPEs returns the number of PEs over which the given levels divide a tensor. This is
+// the product of the numbers of members of the levels.
 func countPEs(levels []level) int {
 	n := 1
 	for _, l := range levels {

@@ -147,7 +147,8 @@ func TestShards(t *testing.T) {
 }
 
 // TestPartialTensors checks that values copied into a partial tensor become its first
-// addend, and that a read returns the sum of the addends, computed in the dtype.
+// addend, and that a read returns the sum of the addends, computed in the dtype of the
+// tensor.
 func TestPartialTensors(t *testing.T) {
 	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	for _, p := range policies() {

@@ -90,8 +90,8 @@ func (l *Linear) ZeroGrad() error {
 	return stack(list).free()
 }
 
-// checkGradient returns an error unless dy has the shape want and the dtype of the layer's
-// result.
+// checkGradient returns an error unless dy has the shape `want` and the dtype of the
+// layer's result.
 func (l *Linear) checkGradient(dy *torch.Tensor, want torch.Shape) error {
 	if !slices.Equal(dy.Shape(), want) || dy.DType() != l.o.dtype() {
 		return fmt.Errorf("%s: gradient %v %v: want that of the result, %v %v", l.Name, dy.DType(), dy.Shape(), want, l.o.dtype())

@@ -11,7 +11,8 @@ import (
 )
 
 // measure returns the simulated times of Forward and of Backward of a layer with `in` input
-// features and `out` output features. rows selects a RowParallelLinear.
+// features and `out` output features. The layer is a RowParallelLinear if `rows` is true,
+// and otherwise a ColumnParallelLinear.
 func measure(r *torch.Rank, rows bool, o Options, tokens, in, out int) (forward, backward torch.Time) {
 	var l layer
 	if rows {

@@ -239,8 +239,9 @@ func TestReferencesAreTight(t *testing.T) {
 	}
 }
 
-// tightness formats the root mean square and the maximum of the errors of y, each divided
-// by the standard deviation that want predicts.
+// tightness divides the error of each element of y by the standard deviation that `want`
+// predicts for the element. It formats the root mean square and the maximum of these
+// ratios.
 func tightness(y *torch.Tensor, want *dense.Matrix) string {
 	a := torch.Must(y.Numpy())
 	squares, worst, count := 0.0, 0.0, 0.0

@@ -72,8 +72,9 @@ func TestOverlapUnevenPieces(t *testing.T) {
 }
 
 // run runs the layer of the test case and checks its result. It also checks that there are
-// no races and that all memory is freed. It counts the ranks whose PEs keep their rows of
-// the input in TCM (c.kept) and in memory (c.owned).
+// no races and that all memory is freed. It adds to c.kept the number of ranks whose PEs
+// keep their rows of the input in TCM, and to c.owned the number of the other ranks, whose
+// PEs keep these rows in memory.
 func (c *overlapCase) run(t rapid.TB) {
 	t.Helper()
 	c.o.DType, c.o.InputIsParallel = torch.F32, true

@@ -76,8 +76,8 @@ func resultBoxes(r *torch.Rank, weight torch.DPPolicy, rows, cols int) []box {
 	return layoutBoxes(r, torch.Shape{rows, cols}, Activations(weight))
 }
 
-// layoutBoxes returns the box that each PE would hold of a tensor with the given shape and
-// placement, seen as a matrix.
+// layoutBoxes returns the boxes into which a placement divides a tensor of the given shape:
+// one box for each PE that would hold a part. The tensor is seen as a matrix.
 func layoutBoxes(r *torch.Rank, shape torch.Shape, on torch.DPPolicy) (list []box) {
 	for _, s := range r.Layout(shape, on) {
 		list = append(list, boxOf(r, s))

@@ -78,8 +78,8 @@ type partials struct {
 	maxRows       int      // number of results of a kind
 }
 
-// newPartials creates a matrix for partial results. It has space for the given number of
-// kinds of results for each row of each share.
+// newPartials creates a matrix for partial results. For each row of each share, the matrix
+// has space for `kinds` results.
 func (r *rowwise) newPartials(kinds int) (*partials, error) {
 	shape := torch.Shape{len(r.shares), kinds * r.maxRows}
 	x, err := r.rank.Empty(torch.F32, shape, torch.On(r.pes...))
@@ -149,11 +149,11 @@ func SwiGLU(name string, layer *ColumnParallelLinear, x *torch.Tensor) (*torch.T
 	})
 }
 
-// gatedColumns returns the order of a rank's columns with Gated. For each PE's box of the
-// result it lists first the gates and then the columns that they gate. A rank has `half`
-// gates and the same number of gated columns. Of the `out` columns of the whole layer, the
-// first half are gates. The rank's gates begin at column `first`, and its gated columns at
-// column out/2 + `first`.
+// gatedColumns returns the columns of a rank in a layer with the option Gated, in the order
+// of the rank's result. For each PE's box of the result it lists first the gates and then
+// the columns that they gate. A rank has `half` gates and the same number of gated columns.
+// Of the `out` columns of the whole layer, the first half are gates. The rank's gates begin
+// at column `first`, and its gated columns at column out/2 + `first`.
 func gatedColumns(r *torch.Rank, weight torch.DPPolicy, first, half, out int) (columns []int) {
 	for _, b := range firstRowBoxes(r, weight, half) {
 		columns = append(columns, lists.Count(first+b.col, b.cols)...)

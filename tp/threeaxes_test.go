@@ -82,8 +82,9 @@ func TestMappingsThreeAxes(t *testing.T) {
 	}
 }
 
-// TestLayersThreeAxes checks that layers give the same elements, bit for bit, for [s, b, h]
-// as for the matrix with s·b rows, forward and backward, with two reduction algorithms.
+// TestLayersThreeAxes compares layers whose tensors are [s, b, h] with layers whose tensors
+// are matrices with s·b rows. It checks that Forward and Backward give the same elements,
+// bit for bit, with two reduction algorithms.
 func TestLayersThreeAxes(t *testing.T) {
 	const ranks, b = 4, 3
 	for _, algorithm := range []string{"auto", "ring"} {

@@ -101,8 +101,8 @@ type cclMilestone struct {
 	systems map[arrangement]*topology.Graph
 }
 
-// newCCLMilestone returns the points up to --max-elems. Their systems are derived from the
-// given system.
+// newCCLMilestone returns a milestone with all points that have at most --max-elems
+// elements. It derives the systems of the points from the system of e.
 func newCCLMilestone(e *bench.E) (*cclMilestone, error) {
 	most, err := strconv.Atoi(e.Param("max-elems"))
 	if err != nil || most < bufferElems[0] {

@@ -27,7 +27,7 @@ var (
 	placementParam = bench.Param{Name: "placement", Usage: "divide weights over the cubes of a device, or copy them to each cube, which has its own tokens", Values: []string{"columns", "tokens"}}
 )
 
-// withDefault returns a copy of parameter p with value as its default.
+// withDefault returns a copy of parameter p whose default is `value`.
 func withDefault(p bench.Param, value string) bench.Param {
 	p.Default = value
 	return p

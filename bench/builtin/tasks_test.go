@@ -13,7 +13,7 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// column returns the values in the column of the result that has the given name.
+// column returns the values in the column `name` of the result.
 func column(t *testing.T, r *bench.Result, name string) (values []torch.Time) {
 	t.Helper()
 	for _, row := range rowsOf(r) {

@@ -7,9 +7,9 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// addLatency considers the latency term: the longest of the paths between two ranks, one of
-// which has data that the other needs. A path is the fastest one in the graph, not the
-// route that the machine would take, because ranks may forward messages for other ranks.
+// addLatency considers the latency term: the longest latency from a rank to a rank that
+// needs its data. The latency is that of the fastest path in the graph, not of the route
+// that the machine would take, because ranks may forward messages for other ranks.
 func (b *search) addLatency() {
 	// Paths begin at all ranks if that is quick, otherwise at the first and the last.
 	const quick = 1 << 18 // nodes visited: 87 ranks in the default system

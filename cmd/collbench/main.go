@@ -178,8 +178,8 @@ func (t *table) median(value func(round) float64) float64 {
 	return median(list)
 }
 
-// print prints a row for each size: the median times in microseconds, and how many times as
-// fast as MPI the collective is.
+// print prints a row for each size. The row has the median times in microseconds and the
+// ratios to MPI; see ratio.
 func (t *table) print() {
 	fmt.Printf("\n# %s of %s, %d ranks, medians of %d alternations; times in us\n", t.collective, t.dtype, t.ranks, len(t.rounds))
 	fmt.Printf("%10s %10s %10s %10s %10s %10s | %8s %8s %8s %8s\n", "bytes", "private", "window", "mpi", "mpi tuned", "memcpy",
@@ -223,8 +223,8 @@ func (t *table) printRanks() {
 	}
 }
 
-// ratio returns the time of a variant of MPI divided by the time of case k: how many times
-// as fast as MPI the case is. MPI always uses private buffers.
+// ratio returns the time of a variant of MPI divided by the time of case k. A ratio of 2
+// means that the case takes half the time of MPI. MPI always uses private buffers.
 func (t *table) ratio(k Case, variant int) float64 {
 	private := k
 	private.Window = false

@@ -50,7 +50,7 @@ func (g *Group) source(c *call, peer int, slotAt, bufferAt int, inPlace bool) so
 }
 
 // read returns n bytes of source s of a peer, beginning at offset off. If this rank cannot
-// address the bytes, read copies them to the scratch buffer with the index scratch, 0 or 1.
+// address the bytes, read copies them to g.scratch[scratch]. `scratch` is 0 or 1.
 func (g *Group) read(s source, peer, off, n, scratch int) ([]byte, error) {
 	if s.window == nil {
 		return s.own[off : off+n], nil

@@ -187,7 +187,7 @@ func (g *Group) forEachPeer(f func(peer int) error) error {
 	return nil
 }
 
-// raise sets this rank's signal of the given kind at a peer to the value step.
+// raise sets this rank's signal of the given kind at a peer to `step`.
 func (g *Group) raise(c *call, phase string, kind, peer int, step int64) error {
 	return g.window.Raise(c.kind.String(), phase, peer, g.signal(kind, g.rank), step, nil)
 }

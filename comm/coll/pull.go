@@ -87,7 +87,7 @@ type step struct {
 // offer makes this rank's data of step s readable for the takers. It stages the data,
 // unless the data is in a window. Then it announces the data: in the first step with
 // announceEntry, and in later steps with a signal to each taker, unless takers need no
-// signal. second reports whether s is the second step of the call.
+// signal. `second` is true if s is the second step of the call.
 func (g *Group) offer(c *call, p pattern, s step, second bool) error {
 	ownResident := c.srcPlaces[g.rank].window != 0
 	if !ownResident {

@@ -213,7 +213,8 @@ func (e *signalError) Error() string { return "killed by " + unix.SignalName(e.S
 
 // killedForMemory reports whether `died`, the error for the death of a process, may mean
 // that the kernel killed the process for lack of memory. It only checks that the signal was
-// SIGKILL. The other sign is the kernel's counter of such kills; see explain.
+// SIGKILL. The caller, explain, also checks the kernel's counter of processes that were
+// killed for lack of memory.
 func killedForMemory(died error) bool {
 	by, ok := errors.AsType[*signalError](died)
 	return ok && by.Signal == syscall.SIGKILL

@@ -44,8 +44,8 @@ func TestValues(t *testing.T) {
 	run(t, "run ccl_all_reduce --ranks-per sip --topology ring6 --check=race") // all entries of ccl.yaml
 }
 
-// measurePreset returns the number of ranks and the time in nanoseconds of an all-reduce of
-// size bytes by there_and_back on a preset.
+// measurePreset runs an all-reduce of `size` bytes by there_and_back on a preset. It
+// returns the number of ranks and the time in nanoseconds.
 func measurePreset(t *testing.T, preset string, size int) (ranks int, ns float64) {
 	t.Helper()
 	return measure(t, "there_and_back", size, "--topology", preset)

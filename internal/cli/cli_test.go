@@ -51,8 +51,9 @@ var testCommands = map[string]func(){
 	"forge": forge,
 }
 
-// TestMain runs the tests. In a process that a test has started, it instead runs a rank, or
-// a command of a script.
+// TestMain runs the tests. Tests also start this program as a rank, or as one of
+// testCommands. In such a process, TestMain runs the rank or the command instead of the
+// tests.
 func TestMain(m *testing.M) {
 	launch.Child()
 	testscript.Main(m, testCommands)

@@ -259,7 +259,8 @@ func describeShorthand(cmd *cobra.Command, letter string) string {
 	return fmt.Sprintf("; -%s is %s of %s", letter, strings.Join(flags, " or "), strings.Join(commands, " and "))
 }
 
-// seeHelp returns the end of an error message that refers to the help of a command.
+// seeHelp returns a line for the end of an error message. The line refers to the help of
+// the command.
 func seeHelp(cmd *cobra.Command) string {
 	return fmt.Sprintf("\nsee %s --help", cmd.CommandPath())
 }

@@ -84,8 +84,8 @@ type reference struct {
 }
 
 // span returns the range of stored elements that corresponds to the n elements from index
-// `at` on. The range has fewer than n elements if the stored elements end earlier. The next
-// elements are then at the start of the stored elements.
+// `at` on. The stored elements repeat. If they end before the n elements do, the range has
+// fewer than n elements, and the next element is the first stored element.
 func (r *reference) span(d tl.DType, at, n int) (from, to int) {
 	period := len(r.values) // elements before they repeat
 	if r.bits != nil {

@@ -59,8 +59,8 @@ func realCollectives() []string {
 }
 
 // realAlgorithms returns the names of the algorithms for the collective between real ranks.
-// Only all-reduce and reduce have several. In windows they have only one, too, because
-// ranks combine data in place.
+// Only all-reduce and reduce have several algorithms. If the data is in windows, even these
+// two collectives have only one algorithm, because ranks combine data in place.
 func (o *Options) realAlgorithms() []string {
 	if o.Window || o.Collective != ccl.AllReduce && o.Collective != ccl.Reduce {
 		return []string{coll.Direct.String()}

@@ -146,7 +146,7 @@ func (d *DTypes) String() string {
 // Type returns the name that help texts use for the value of the flag.
 func (d *DTypes) Type() string { return "dtype" }
 
-// Set parses the name of a dtype, also in the notation of nccl-tests, or "all".
+// Set parses the name of a dtype, or "all". The name may be one that nccl-tests uses.
 func (d *DTypes) Set(word string) error {
 	one, err := numeric.ParseDType(word)
 	alias, known := dtypeNames[word]

@@ -357,8 +357,8 @@ func TestWithoutRoles(t *testing.T) {
 	}
 }
 
-// TestDirections checks the errors for options that name a column that no table has, or
-// that name a column for two purposes.
+// TestDirections checks the error for a column that no table has, and the error for a
+// column that two options name.
 func TestDirections(t *testing.T) {
 	a := []table.Named{{Table: read(t, "kind t_ns\nx 1\n")}, {Name: experiment.Metrics, Table: read(t, "u_ns\n1\n")}}
 	for _, tt := range []struct {

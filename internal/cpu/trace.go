@@ -98,6 +98,6 @@ func (c *Core) EndIdle(by sim.Mark) {
 	c.cpu.ended, c.cpu.last = c.eng.Now(), cmp.Or(by, c.cpu.idle)
 }
 
-// Last returns the activity that ended the last kernel or the idle time after it; 0 in a
-// run without a trace.
+// Last returns the activity that ended the last kernel or, if the core has been idle since
+// then, the activity that ended the idle time. It returns 0 in a run without a trace.
 func (c *Core) Last() sim.Mark { return c.cpu.last }

@@ -88,9 +88,9 @@ func snakeCells(n int) (cells []gridCell, cols, rows int) {
 
 // ringCells arranges n SIPs that form a ring on a grid, so that neighbours in the ring are
 // adjacent. It returns the cell of each SIP and the size of the grid. The ring starts at
-// the top left. It runs through the columns right of the first in rows that alternate in
-// direction, and returns upwards in the first column. If there are too few SIPs to fill the
-// grid, the last row is shorter.
+// the top left. It goes row by row, in alternating directions, and leaves out the first
+// column. Then it returns upwards in the first column. If there are too few SIPs to fill
+// the grid, the last row is shorter.
 func ringCells(n int) (cells []gridCell, cols, rows int) {
 	if n <= 2 {
 		return rowMajor(n, n), n, 1

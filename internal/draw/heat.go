@@ -22,8 +22,8 @@ type HeatMap struct {
 	Format                func(float64) string
 }
 
-// check returns an error if the values do not match the rows and columns, or cannot be
-// drawn, or if Max does not fit the colour scale.
+// check returns an error if the number of values does not match the rows and columns, if a
+// value cannot be drawn, or if the colour scale cannot have the maximum Max.
 func (h HeatMap) check() error {
 	if len(h.Columns) == 0 || len(h.Values) != len(h.Rows) {
 		return fmt.Errorf("%d columns, %d rows and values of %d rows: give values of each row, and at least one column", len(h.Columns), len(h.Rows), len(h.Values))

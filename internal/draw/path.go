@@ -187,9 +187,9 @@ func (p path) flatten(tolerance float64) []polyline {
 	return polylines
 }
 
-// dash splits a polyline into dashes. `lengths` holds the lengths of dashes and gaps in
-// turn, which are multiplied by `scale`. If there are no lengths, or they are too small to
-// see, dash returns the whole polyline.
+// dash splits a polyline into dashes. `lengths` holds the length of a dash, the length of a
+// gap, and so on in turn; dash multiplies each length by `scale`. If there are no lengths,
+// or they are too small to see, dash returns the whole polyline.
 func (r polyline) dash(lengths []float64, scale float64) []polyline {
 	total := 0.0
 	for _, d := range lengths {

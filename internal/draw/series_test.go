@@ -57,8 +57,9 @@ func texture(img *image.Gray) (features [5]float64) {
 	return features
 }
 
-// TestBarsDifferInGrey checks that the legend samples of any two series differ without
-// colours, in lightness or in pattern, for up to the largest number of series.
+// TestBarsDifferInGrey draws charts with several numbers of series, up to the largest, and
+// converts them to grey. It checks that the legend samples of any two series differ in
+// lightness or in pattern.
 func TestBarsDifferInGrey(t *testing.T) {
 	for _, n := range []int{2, 3, 11, len(barFills)} {
 		_, b := manySeries(n)

@@ -148,8 +148,8 @@ func (e *Executor) checkOperand(op *oplog.Op, o *oplog.Operand) error {
 	return nil
 }
 
-// unverifiedBytes returns the size in bytes of the value of op, which need not have been
-// verified.
+// unverifiedBytes returns the size in bytes of the value of op. It may be called before op
+// has been verified.
 func (e *Executor) unverifiedBytes(op *oplog.Op) (int, error) {
 	if op.Kind == oplog.Send && len(op.Args) == 1 {
 		return sizeOf(op.Args[0].Shape, op.Args[0].DType)

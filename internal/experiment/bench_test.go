@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// linePoints returns the given number of points. Each point has one setting, which is named
-// n and has the values 0, 1, 2 and so on.
+// linePoints returns the given number of points. Point i has one setting, which is named n
+// and has the value i.
 func linePoints(n int) []Point {
 	d := Dimension{Name: "n"}
 	for i := range n {

@@ -253,9 +253,9 @@ func (p *productRun) sequentialTime() simtime.Time {
 	return l.Critical()
 }
 
-// TestCompositeStagesOverlap checks that a product of 32×3072×32 with both operands
-// streamed takes at most 10 % longer than its busiest engine or HBM channel works, in both
-// fidelities.
+// TestCompositeStagesOverlap runs a product of 32×3072×32 with both operands streamed, in
+// both fidelities. It checks that the duration of the product is at most 10 % longer than
+// the busy time of the busiest engine or HBM channel.
 func TestCompositeStagesOverlap(t *testing.T) {
 	for name, fid := range fidelities {
 		p := product{m: 32, k: 3072, n: 32}.multiplyWith(t, fid)

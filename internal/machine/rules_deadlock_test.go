@@ -211,7 +211,7 @@ func TestEndlessKernelsEndAtTheLimit(t *testing.T) {
 }
 
 // TestAPanicInAKernelNamesThePE checks that a panic in the code of a kernel ends the run
-// with an error that has the PE and the value of the panic.
+// with an error that names the PE and contains the value of the panic.
 func TestAPanicInAKernelNamesThePE(t *testing.T) {
 	r := newRig(t, Options{})
 	_, err := r.try(Program{Name: "bad", Targets: []PEID{3, 9}, Body: perRank(func(t *tl.PE) { spendCalls(t, 100) }, func(t *tl.PE) {

@@ -76,8 +76,8 @@ func (m delivery) send(t tester, sets ...string) (r *rig, got deliveryTimes) {
 	return m.sendWith(t, fabric.Train, sets...)
 }
 
-// sendWith sends the message on a new, idle machine r in fidelity fid and returns its
-// times.
+// sendWith builds a machine r with the fidelity fid and sends the message while nothing
+// else runs on r. It returns r and the times of the message.
 func (m delivery) sendWith(t tester, fid fabric.Fidelity, sets ...string) (r *rig, got deliveryTimes) {
 	t.Helper()
 	r = newRig(t, Options{Fidelity: fid, Log: true}, sets...)

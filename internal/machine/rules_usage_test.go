@@ -11,8 +11,8 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// measure runs a program and returns the breakdown of PE id and the run. It checks that the
-// parts of the breakdown add up to the time of the program.
+// measure runs a program. It returns the run and the breakdown of the PE `id`. It checks
+// that the parts of the breakdown add up to the time of the program.
 func (r *rig) measure(id PEID, p Program) (b Breakdown, run *Run) {
 	r.Helper()
 	r.Measuring = true

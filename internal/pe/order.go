@@ -101,8 +101,8 @@ func (d *DMA) mustFollow(i int32) bool {
 	return false
 }
 
-// resumeStalled calls the fences and continues the stalled requests that no longer wait for
-// any earlier access.
+// resumeStalled calls the fences for which all accesses are settled. It also continues the
+// stalled requests that no longer wait for an earlier access.
 func (d *DMA) resumeStalled() {
 	d.passFences()
 	waited := len(d.stalled)

@@ -97,8 +97,8 @@ func (f *Figure) drawHeat(d *data) {
 }
 
 // axis returns the axis of the given columns, which have the same unit, and the factor that
-// converts values to the unit of the axis. A logarithmic axis has the unit at each tick. A
-// linear axis has one unit for all ticks.
+// converts values to the unit of the axis. On a logarithmic axis, the text of each tick
+// includes a unit. On a linear axis, all ticks have the same unit.
 func (d *data) axis(columns []int, values []float64, log bool) (draw.Axis, float64) {
 	unit := d.Columns[columns[0]].Unit
 	a := draw.Axis{Label: d.words(columns), Log: log, Unit: string(unit)}

@@ -112,7 +112,7 @@ type Choice struct {
 	Sets                 []string // KEY=VALUE
 }
 
-// File returns a pointer to the name of the file of a kind.
+// File returns a pointer to the field of c that holds the file name for the kind k.
 func (c *Choice) File(k *Kind) *string {
 	return map[*Kind]*string{Topology: &c.Topology, CCL: &c.CCL, Tasks: &c.Tasks}[k]
 }

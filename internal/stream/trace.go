@@ -25,8 +25,8 @@ type activity struct {
 func (s *Scheduler) traceBegin(op *Operation) { op.since, op.by = s.Now(), s.Machine.Engine.By }
 
 // traceEnd records which activity ends op now. If op is a program, this is the last
-// activity of the program. If op has a track, this is op itself. If op is neither, this is
-// the activity that ended a part of op.
+// activity of the program. If op has a track, this is op itself. In all other cases, this
+// is the activity that ended a part of op.
 func (s *Scheduler) traceEnd(op *Operation) {
 	switch {
 	case op.Run != nil:

@@ -116,9 +116,9 @@ func TestEdges(t *testing.T) {
 }
 
 // checkSignals checks the tasks of p that only wait and notify, such as barriers. Edges
-// must order each of them relative to all other such tasks of the same domain, and relative
-// to all tasks that access windows of that domain. before[i][j] says that edges order task
-// j before task i.
+// must order any two such tasks of the same domain. Edges must also order such a task and
+// every task that accesses windows of its domain. before[i][j] says that edges order task j
+// before task i.
 func checkSignals(t *testing.T, where string, p *task.Program, before [][]bool) {
 	t.Helper()
 	for i := range p.Tasks {

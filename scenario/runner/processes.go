@@ -159,8 +159,8 @@ func registerPrinter(to io.Writer) (number int64, p *printer, done func()) {
 	return number, p, func() { printers.Delete(number) }
 }
 
-// findPrinter returns the printer with the given number. In the process of a rank there is
-// none, and it returns stderr.
+// findPrinter returns the printer with the given number. The process of a rank has no
+// printers; there findPrinter returns stderr.
 func findPrinter(number int64) io.Writer {
 	if p, ok := printers.Load(number); ok {
 		return p.(*printer)

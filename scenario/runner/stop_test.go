@@ -108,8 +108,8 @@ func TestEndedContext(t *testing.T) {
 	}
 }
 
-// TestGoldenPanics checks the error when a golden function panics while the ranks run, and
-// the error of Prepare when it panics there.
+// TestGoldenPanics checks the errors for a golden function that panics: the error of Run,
+// which calls the function while the ranks run, and the error of Prepare.
 func TestGoldenPanics(t *testing.T) {
 	want := "scenario probe_unlucky:9:27: outputs[0].golden: the function unlucky panicked at stop_test.go:NN (rank 1, round 0): no luck"
 	for _, backend := range runner.Backends {

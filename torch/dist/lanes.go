@@ -146,11 +146,11 @@ func (s span) blockIn(held shard, elems int) (block, bool) {
 }
 
 // rowLanes returns the lanes for tensors that are divided in different ways. All tensors
-// must be row-major in memory. If ranks pass a tensor whole, not in blocks, and all blocks
-// have the size of that tensor, there is one lane for each shard of that tensor. All ranks
-// must then divide that tensor in the same way. If they do not and a tensor is a slice,
-// rowLanes returns a single lane; if no tensor is a slice, it returns an error. In all
-// other cases there is only one lane.
+// must be row-major in memory. If ranks pass no tensor whole, but only blocks of tensors,
+// or if blocks differ in size, there is a single lane. Otherwise there is one lane for each
+// shard of the tensor that ranks pass whole. All ranks must then divide that tensor in the
+// same way. If they do not, rowLanes returns a single lane if some tensor is a slice, and
+// an error if no tensor is a slice.
 func rowLanes(members []member) ([]lane, error) {
 	uniform, sliced := true, false
 	first := -1
@@ -217,9 +217,9 @@ func (m *member) count(s span) int {
 }
 
 // rowLane returns a lane that exchanges a range of every block: `elems` elements, beginning
-// with element number `from`. elems = -1 means all elements. whole[i] has the shards of the
-// tensor that member i passes whole, or nil. Member i takes part on the PE of shard
-// whole[i][j], or on its default PE if whole[i] is nil.
+// with element number `from`. elems = -1 means all elements. whole[i] lists the shards of
+// the tensor that member i passes whole; it is nil if member i passes only blocks. Member i
+// takes part on the PE of shard whole[i][j], or on its default PE if whole[i] is nil.
 func rowLane(members []member, whole [][]shard, j, from, elems int) (l lane) {
 	for i, m := range members {
 		at := m.defaultPE

@@ -130,9 +130,9 @@ func TestOverlapsBetweenLanes(t *testing.T) {
 	}
 }
 
-// TestViewsOfPrograms checks collectives and messages of a program without Spawn on some
-// columns of a matrix that has one row for each rank. These columns are a slice of each
-// rank's vector.
+// TestViewsOfPrograms checks collectives and messages of views, in a program without Spawn.
+// A view consists of some columns of a matrix that has one row for each rank. So each rank
+// exchanges a slice of its row.
 func TestViewsOfPrograms(t *testing.T) {
 	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	torch.OK(dist.InitProcessGroup(l.Rank, "ahbm"))

@@ -173,9 +173,9 @@ func (t *Trace) kind(s *slice) string {
 	}
 }
 
-// latencyKind returns the name of the sum to which the latency between two activities on a
-// path is added. The latency is the time from the end of `before` to the start of `later`,
-// which `before` released. `later` is nil if the latency ends with the launch or program.
+// latencyKind returns the kind of the latency from the end of activity `before` to the
+// start of activity `later`, which `before` released. A path sums its times by kind.
+// `later` is nil if the latency ends with the launch or program.
 func (t *Trace) latencyKind(later, before *slice) string {
 	const prefix = "latency: "
 	if later == nil {

@@ -115,11 +115,12 @@ func (t *Trace) sources(m *member) (list []Source) {
 }
 
 // releasedBy returns the process that ended a wait. `then` is the slice that follows the
-// wait. releasedBy follows the chain of releasing activities back from that slice to the
-// first activity of another process, and returns that process. The first activity of the
-// chain counts even if it had ended before the wait began, for example if its credit was in
-// flight. Earlier activities of the chain count only if they ended after the wait began. If
-// there is no such activity, releasedBy returns the waiting process itself.
+// wait. Starting from that slice, releasedBy goes from each activity back to the activity
+// that released it, until it finds an activity of another process. The activity that
+// released `then` counts even if it had ended before the wait began, for example because
+// its credit was in flight. Activities further back count only if they ended after the wait
+// began. If no activity of another process counts, releasedBy returns the waiting process
+// itself.
 func (t *Trace) releasedBy(wait, then *slice) int32 {
 	own := t.tracks[wait.track].process
 	for s := then; s.after != 0; {
