@@ -45,9 +45,9 @@ func commRunCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run SCENARIO",
 		Short: "Run a scenario and compare its values",
-		Long: `Run runs a scenario, a file or a name that comm list shows, and compares every
-output of every rank and round with golden values. Everything is checked before
-a rank starts.
+		Long: `Run runs a scenario and compares every output of every rank and round with
+golden values. SCENARIO is a file, or a name that comm list shows. Bad input is
+refused before a rank starts.
 
 --rounds runs the kernel several times in the same ranks. Random delays between
 rounds (--seed) reveal missing waits.
@@ -60,9 +60,9 @@ presets default and alpha_beta grow to the number of ranks. a2a3sim is another
 name of default, and a5sim of alpha_beta; both select --backend sim and do not
 have the numbers of real machines.
 
---check race reports unordered accesses of different PEs to the same bytes in
-this run. It treats rounds as ordered, which real ranks do not guarantee. It
-does not see Go variables that kernels share.
+--check race reports the races of this run: unordered accesses of different PEs
+to the same bytes. It treats rounds as ordered, which real ranks do not
+guarantee. It does not see Go variables that kernels share.
 
 --runtime runs the scenario as a program of tasks: the program that its file
 names under tasks, else its kernel as a single task. Runtimes differ in where
@@ -76,9 +76,9 @@ element of each span.
 
 --format json prints one object: ok, scenario, backend, nranks, root (-1: none),
 rounds, devices, binding, params, system, runtime, tasks_config, tasks, time_ns
-(of the slowest rank in the kernels, random delays included; with --runtime to
-the end of the last task), staging_ns (copying staged buffers into windows),
-compared, wrong, spans, mismatches (the first 100 spans) and races.`,
+(how long the slowest rank ran kernels, including random delays; with --runtime,
+the time to the end of the last task), staging_ns (copying staged buffers into
+windows), compared, wrong, spans, mismatches (the first 100 spans) and races.`,
 		Example: `  kernbench comm run all_reduce --set mode=ring --nranks 5
   kernbench comm run treduce --root 2 --rounds 100
   kernbench comm run ffn_tp --backend sim -t alpha_beta --format json
@@ -117,9 +117,9 @@ func commPrepareCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "prepare SCENARIO DIR",
 		Short: "Write the inputs and golden values of a run to a folder",
-		Long: `Prepare writes the inputs and golden values of a run to a folder, as .npy files
-by round and rank, with the scenario and its parameters. You may change inputs
-before comm execute; comm verify compares the outputs.`,
+		Long: `Prepare writes a scenario and its parameters to a folder. It also writes the
+inputs and golden values, in one .npy file for each buffer, round and rank. You
+may change inputs before comm execute; comm verify compares the outputs.`,
 		Example: `  kernbench comm prepare all_reduce out --nranks 4
   kernbench comm execute out
   kernbench comm verify out`,
@@ -147,9 +147,9 @@ func commExecuteCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "execute DIR",
 		Short: "Run a prepared folder",
-		Long: `Execute runs the scenario of a folder made by comm prepare on the inputs in the
-folder and writes the outputs there. It removes outputs of an earlier run first,
-and compares nothing.
+		Long: `Execute reads a folder that comm prepare has written. It removes the outputs of
+an earlier run, runs the scenario on the inputs in the folder, and writes the
+outputs there. It compares nothing.
 
 With --runtime it runs the tasks, as comm run does, and reports how they were
 scheduled. The parameters are those of comm prepare; --set can change only the

@@ -13,13 +13,13 @@ func probeCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "probe",
 		Short: "Time single transfers and compare them with formulas",
-		Long: `Probe times transfers on an otherwise idle machine: from host to device and
-back, and reads of PEs from HBM slices near and far. docs/use/probe.md lists the
-cases. For each size it prints the closed form, the simulated time, whether they
-are equal, the bandwidth of the slowest part of the route and its utilization.
-For the smallest size it also prints when data passed each link. The time of a
-read starts when the memory begins to serve it; the route of the request is not
-included.
+		Long: `Probe times transfers on an otherwise idle machine: copies between host
+and device, and reads of near and far HBM slices by PEs. docs/use/probe.md lists
+the cases. For each size it prints the closed form, the simulated time, whether
+both are equal, the bandwidth of the slowest part of the route, and how much of
+this bandwidth was used. For the smallest size it also prints when data passed
+each link. The time of a read starts when the memory begins to serve it; the
+travel of the request is not included.
 
 The exit status is 1 if a simulated time differs from its formula.`,
 		Example: `  kernbench probe

@@ -25,14 +25,13 @@ func runCmd() *cobra.Command {
 		Use:   "run [BENCH]",
 		Short: "Run a bench or a scenario and check its values",
 		Long: `Run runs a bench on a simulated machine. It prints the rows and metrics that the
-bench reports and the time of its longest launch (crit_ns), and compares the
-values that its kernels computed with a reference. kernbench list shows the
-benches. The parameters of a bench are flags. A bench that uses no collectives
-refuses --ccl and --set ccl.KEY; a bench without tasks refuses --tasks and
---set tasks.KEY.
+bench reports, and the time of the longest launch (crit_ns). It also checks the
+computed values against a reference. kernbench list shows the benches. The
+parameters of a bench are flags. A bench that uses no collectives refuses --ccl
+and --set ccl.KEY; a bench without tasks refuses --tasks and --set tasks.KEY.
 
-An argument that ends in .yaml is a distributed scenario. It runs as with
-kernbench comm run, which describes the flags.
+An argument that ends in .yaml is a distributed scenario. Run then does the same
+as kernbench comm run, whose help describes the flags.
 
 --per-rank prints all launches and collectives in the order in which they ended,
 with the time on each rank from the common start to the end of the rank's last

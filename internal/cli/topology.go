@@ -19,9 +19,9 @@ func topologyCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "topology",
 		Short: "Show, check and draw the simulated machine",
-		Long: `A machine has SIPs (devices) of cubes (dies) of PEs, their memories, and the
-links between them. A topology file describes it. These commands show what the
-description results in, without running anything.`,
+		Long: `A machine consists of SIPs (devices), a SIP of cubes (dies), and a cube of PEs
+and memories. Links connect them. A topology file describes a machine. These
+commands show what the description results in, without running anything.`,
 		Example: `  kernbench topology show --depth 2
   kernbench topology presets`,
 	}
@@ -120,11 +120,11 @@ overridden links are listed.
 overhead of the node it enters; overrides use the same names of links.
 --format yaml prints a complete topology file.
 
---format json has the structure of the YAML with exact numbers whose unit ends
-the key: bandwidth_gbs (null: unlimited), latency_ns, size_bytes, clock_ghz,
-pitch_mm. It adds corners (the PEs and their routers), per_pe, per_sip, totals
-(gemm_tflops, hbm_bytes, hbm_gbs) and, with --links, links (name, bandwidth_gbs,
-latency_ns, overhead_ns).`,
+--format json has the structure of the YAML. Numbers are exact, and their
+keys end with the unit: bandwidth_gbs (null: unlimited), latency_ns, size_bytes,
+clock_ghz, pitch_mm. The JSON also has corners (the PEs and their routers),
+per_pe, per_sip, totals (gemm_tflops, hbm_bytes, hbm_gbs) and, with --links,
+links (name, bandwidth_gbs, latency_ns, overhead_ns).`,
 		Example: `  kernbench topology show --depth 2
   kernbench topology show --topology torus2x3 --links | grep io.switch
   kernbench topology show --set sip.ucie.bandwidth=256GB/s --format yaml`,

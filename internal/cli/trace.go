@@ -59,8 +59,8 @@ count, the time and the share of the critical path. The shares of all rows add
 up to the whole path.
 
 docs/use/traces.md describes the format and the kinds of latency on the path. A
-file that violates the format is refused, with the first mistakes. The file also
-opens in ui.perfetto.dev and chrome://tracing.
+file that violates the format is refused, and the error lists the first
+mistakes. A trace also opens in ui.perfetto.dev and chrome://tracing.
 
 --format json prints one object with the complete path: trace (version and
 topology of the recording), events, launches, longest, program, launch, path
