@@ -23,7 +23,7 @@ nccl-tests:
 
     size       bytes: the larger of what a rank sends and what it receives,
                rounded down to whole elements for each rank
-    count      elements of the size, or of the part of one rank if the
+    count      elements in size bytes, or in the part of one rank if the
                collective divides the data among ranks
     type       dtype of the elements
     redop      reduction, or none

@@ -25,8 +25,8 @@ defaults.algorithm names an entry, the row (defaults: NAME) has the settings of
 that entry. --format yaml prints a complete ccl.yaml.
 
 --format json prints one object: version, ccl (source and hash), default (the
-entry that the defaults name) and entries, the defaults first and without a
-name, with the keys of the file; sizes are in bytes.`,
+entry that the defaults name) and entries. The first entry, without a name,
+is the defaults. Keys are those of the file; sizes are in bytes.`,
 		", algorithms", ccl.Schema,
 		func(c *setup.Loaded) (result, error) { return describe.DescribeCollectives(c.CCL) })
 }
@@ -101,7 +101,7 @@ func (k validator) command() *cobra.Command {
 else %s. It reports all mistakes with file, line, column and
 what to write instead; the exit status is then 2.
 
---format json prints an object with the list %s, each with name, ok,
+--format json prints one object: version and %s, a list of name, ok,
 source, hash%s and errors (file, line, column, path, message).`, k.Name, k.fallback, k.list, k.member),
 		Example:           fmt.Sprintf("  kernbench %s validate\n  kernbench %[1]s validate my-%[1]s.yaml --format json", k.Name),
 		ValidArgsFunction: cobra.FixedCompletions(k.presets, cobra.ShellCompDirectiveDefault),

@@ -36,10 +36,10 @@ are an error, which names the columns that distinguish them. Rows whose checks
 failed are drawn, and counted in a message. A figure has at most 10000 points,
 bars or cells, 100 lines and 14 series of bars.
 
-Bounds are dashed lines. The subtitle has the settings that all rows share. Axes
-of lines are logarithmic if the largest value is at least 16 times the smallest
-(y only if x is too). The same holds for the colours of a heat map, which --log
-calls y.
+Bounds are dashed lines. The subtitle has the settings that all rows share. In
+a figure of lines, an axis is logarithmic if its largest value is at least 16
+times its smallest; y only if x is too. The same range makes the colours of a
+heat map logarithmic; --log calls them y.
 
 --format json prints one object: version, file, kind, x, y, by, log, out, not_ok
 (points whose checks failed) and series (name, column, points).`,

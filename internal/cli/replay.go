@@ -15,8 +15,9 @@ func replayCmd() *cobra.Command {
 		Short: "Recompute the values of a saved run",
 		Long: `Replay reads an op log that kernbench run --log saved, computes all values again
 from the log only, and compares what the host reads with what it read in the
-run. The digest identifies these bytes. A run with --data=off has read nothing,
-so there is nothing to compare. The exit status is 1 if bytes differ.
+run. It prints a digest of the bytes read in the run. A run with --data=off has
+read nothing, so there is nothing to compare. The exit status is 1 if bytes
+differ.
 
 --format json prints one object: version, file, recorded (version and
 configuration of the run), ok, operations, launches, host_reads, reads_compared,

@@ -106,7 +106,8 @@ rows, and missing points. With --partial, points may be missing; the sweep or
 coll command with --resume --out OUT then runs them. Merge does not overwrite an
 OUT that is damaged, belongs to another sweep, or has points that no file has.
 
---format json prints one object: file, points and missing (numbers of points).`,
+--format json prints one object: file, points (how many the sweep has) and
+missing (indices of points).`,
 		Example: `  kernbench merge sweep.jsonl sweep.*-of-4.jsonl
   kernbench merge --partial sweep.jsonl sweep.1-of-4.jsonl sweep.3-of-4.jsonl`,
 		Args: func(cmd *cobra.Command, args []string) error {

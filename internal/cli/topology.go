@@ -57,8 +57,8 @@ is changed or removed by an override is highlighted, with its own numbers.
 The ending of the file name selects the format: .svg, .png, .dot or .gv, .json.
 --format selects it for standard output and for other names.
 
-JSON has blocks (names and positions) and wires between them, with one_way and
-state: usual, changed, one_way or absent.`,
+JSON has blocks (names and positions) and the wires between them. A wire has
+one_way (true or false) and state (usual, changed, one_way or absent).`,
 		Example: `  kernbench topology diagram -o system.svg
   kernbench topology diagram --view cube --topology torus2x3 -o cube.png
   kernbench topology diagram --view sip --format dot | dot -Tpdf -o sip.pdf`,
