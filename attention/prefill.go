@@ -238,8 +238,8 @@ func (c *prefillPE) mask(q *queries, token int) Mask {
 	return Causal(c.place*c.tokensPerHolder+q.first-token, c.group)
 }
 
-// countUnits returns the number of units of this PE for one block of each holder: the block
-// that begins with key number `key` of the holder.
+// countUnits considers one block of each holder: the block that begins with key number
+// `key` of that holder. It returns how many units this PE has for these blocks.
 func (c *prefillPE) countUnits(key int) (n int) {
 	for owner := range c.places() {
 		for i := range c.queries {

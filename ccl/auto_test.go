@@ -18,8 +18,9 @@ func network(t *testing.T, e *ccl.Experiment) *cost.Network {
 // TestAutoIsNearTheOptimum checks that the algorithm that auto picks for a large all-reduce
 // takes at most a given multiple of the exact optimum of each fabric. The optimum is in
 // units of M/b: message size divided by the bandwidth of a link (see
-// TestBoundIsTheOptimumOfFabrics of ccl/bound). On a mesh, no algorithm with equal shares
-// is faster than a ring through all SIPs.
+// TestBoundIsTheOptimumOfFabrics of ccl/bound). The multiple is larger for a mesh, because
+// no algorithm whose ranks reduce equal blocks is faster there than a ring through all
+// SIPs.
 func TestAutoIsNearTheOptimum(t *testing.T) {
 	for _, c := range []struct {
 		on      ccl.Fabric

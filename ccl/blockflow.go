@@ -94,9 +94,9 @@ func (f *blockFlow) forwards(step, i int) bool {
 		i < min(f.blocks(step-1), f.blocks(step)) && f.receivedOwner(step-1, i) == f.sentOwner(step, i)
 }
 
-// ownTile returns this rank's own value of the elements x, which are to be combined with
-// those of other ranks. It reports whether the value was held in TCM under `key`; otherwise
-// it loads the value from memory.
+// ownTile returns a tile with this rank's own values of the elements x, which the rank will
+// combine with the values of other ranks. If TCM holds such a tile under `key`, ownTile
+// returns it and true. Otherwise it loads the values from memory and returns false.
 func (f *blockFlow) ownTile(at item, x block, key heldBlock) (tile tl.Tile, held bool) {
 	if tile, held = f.held[key]; held {
 		delete(f.held, key)

@@ -16,8 +16,9 @@ type member struct {
 	waiting []int
 }
 
-// freeLater frees a pinned tile, but only after several more calls of freeLater. A tile
-// that is freed at once is the next to be overwritten, and it may still be in flight.
+// freeLater frees a pinned tile, but only after several more calls of freeLater. If it
+// freed the tile at once, the next new tile would overwrite it, although a message with its
+// data may still be in flight.
 func (m *member) freeLater(x tl.Tile) {
 	if m.freed = append(m.freed, x); len(m.freed) > min(m.tiles()/8, 64) {
 		m.freed[0].Free()

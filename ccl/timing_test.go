@@ -24,10 +24,11 @@ func within(t *testing.T, what string, got, formula, low, high float64) {
 	}
 }
 
-// TestRingAllReduceTakesItsFormula checks that a ring all-reduce of M bytes takes 2(N-1)α +
-// 2(N-1)/N·M/b if each block is a single message, and if blocks are large. α is the latency
-// of a message and b the bandwidth of a link. In between it takes less, because only the
-// first messages of a block wait for α, but never less than the bandwidth term.
+// TestRingAllReduceTakesItsFormula checks that a ring all-reduce of M bytes by N ranks
+// takes 2(N-1)α + 2(N-1)/N·M/b if each block is a single message, and if blocks are large.
+// α is the latency of a message and b the bandwidth of a link. For sizes in between, the
+// all-reduce takes less time, because only the first messages of a block wait for α. It
+// must never take less time than the second term, in which the links carry the bytes.
 func TestRingAllReduceTakesItsFormula(t *testing.T) {
 	message := textbook(Direct, SendRecv, 4)
 	alpha := message.run(t, nil).time.NS()

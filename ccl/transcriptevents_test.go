@@ -82,9 +82,9 @@ func (s *transcript) combine(t *testing.T, op *oplog.Op) {
 	s.byTile[op.ID] = e
 }
 
-// outputEvent returns the event to which op, the send or store of a tile, belongs. It is
-// the event that the tile comes from. If the tile was loaded from memory, or was not sent
-// at the time of its event, it is a new event.
+// outputEvent returns the event to which op, the send or store of a tile, belongs. This is
+// the event that the tile comes from, except in two cases, in which it is a new event: the
+// tile was loaded from memory, or op is a send that starts later than the event.
 func (s *transcript) outputEvent(t *testing.T, op *oplog.Op) *event {
 	tile := op.Args[0].From
 	e := s.byTile[tile]

@@ -23,8 +23,9 @@ type transfer struct {
 // continues the first of them. So callers list transfers that finish work, such as those
 // down a tree, before transfers that bring new work.
 //
-// A case that holds continues to hold, because no other transfer takes its messages or its
-// slots. So the cases of an item can be waited for one by one.
+// runTransfers waits for the cases of an item one by one. This is correct because a case
+// that holds continues to hold: no other transfer takes the messages or the slots that the
+// case is about.
 func (m *member) runTransfers(transfers ...*transfer) {
 	running := transfers[:0:0]
 	for _, t := range transfers {

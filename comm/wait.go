@@ -23,8 +23,8 @@ const (
 	maxSleep      = 50 * time.Millisecond  // longest sleep without a check of the peers
 )
 
-// await waits until the word *w, which is in this rank's own memory, compares true with v.
-// Errors name the operation p.
+// await waits until the comparison cmp of the word *w with v is true. The word must be in
+// this rank's own memory. Errors name the operation p.
 func (c *Comm) await(w *uint64, cmp tl.Cmp, v int64, p place) error {
 	if cmp.Holds(int64(atomic.LoadUint64(w)), v) {
 		return nil

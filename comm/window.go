@@ -76,8 +76,8 @@ func (w *Window) Bank(first int) error {
 	return nil
 }
 
-// signalOffset returns the byte offset of a signal in each rank's part of the window.
-// signal counts from the first signal of the bank.
+// signalOffset returns the byte offset of a signal in each rank's part of the window. The
+// parameter `signal` is the number that the signal has since the last call of Bank.
 func (w *Window) signalOffset(signal int) int64 { return signalAt(w.first + signal) }
 
 // Local returns the bytes of this rank's part of the window. They must not be used after

@@ -78,8 +78,8 @@ func F64ToF16(x float64) uint16 { return F32ToF16(roundToOdd(x)) }
 func F64ToBF16(x float64) uint16 { return F32ToBF16(roundToOdd(x)) }
 
 // roundOff removes the lowest `low` bits of the bit pattern b and rounds to nearest, ties
-// to even. A carry out of the fraction gives the next exponent, and beyond the largest
-// exponent infinity.
+// to even. A carry out of the fraction increments the exponent. If the exponent was the
+// largest of a finite number, the result is infinity.
 func roundOff(b uint32, low int) uint32 {
 	return (b + 1<<(low-1) - 1 + b>>low&1) >> low
 }

@@ -103,9 +103,10 @@ func (pl *Plan) chooseParams(c Choice, p *problems) {
 	}
 }
 
-// chooseDevices sets the device of each rank from the choice or the file, and whether ranks
-// are bound to cores. The default devices are 0, 1, 2 and so on. It records a mistake if
-// the devices are malformed or their number is not that of the ranks.
+// chooseDevices sets the device of each rank from the choice or the file. The default
+// devices are 0, 1, 2 and so on. It also sets pl.Bind, which says whether ranks are bound
+// to cores. It records a mistake if the devices are malformed, or if there are more or
+// fewer devices than ranks.
 func (pl *Plan) chooseDevices(c Choice, p *problems) {
 	text, given := c.Devices, pl.scenario.file.Devices
 	pl.Bind = c.Bind || c.Mistake == nil && (text != "" || given != nil)

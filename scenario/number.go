@@ -192,8 +192,8 @@ func (p Param) String() string {
 	return strings.Join(p.Words, "|")
 }
 
-// choose returns the parameter with the value in text. If text is "", the value is the
-// default. An error says which values are allowed.
+// choose returns a copy of the parameter with the value that `text` denotes, or with the
+// default value if `text` is "". An error says which values are allowed.
 func (p Param) choose(text string) (Param, error) {
 	x, err := parseNumber(text)
 	switch {

@@ -152,8 +152,9 @@ func (r Record) Get(name string) any {
 	return nil
 }
 
-// Flat returns the members of an object that are cells. A cell of an object within the
-// object has both names joined by a dot. Lists are left out.
+// Flat returns the members of an object that are cells. If a member is itself an object,
+// Flat includes the cells of that object; the name of such a cell is the name of the member
+// and the name of the cell, joined by a dot. Lists are left out.
 func (r Record) Flat() Record {
 	cells := Record{}
 	for _, m := range r {

@@ -93,8 +93,8 @@ func circulate(t *tl.PE, x tl.Ptr, c, heard int) {
 	})
 }
 
-// forward computes x = 3 x + y, where y is the same region of the given peer, to which
-// `there` points. The members form a line: the first gets y from the peer, and each member
+// forward computes x = 3 x + y. The operand y is the same region at the given peer; `there`
+// points to it. The members form a line: the first gets y from the peer, and each member
 // sends y to the next.
 func forward(t *tl.PE, x, there tl.Ptr, peer int) {
 	all := tl.Shape{x.Dim(0)}

@@ -136,8 +136,9 @@ func (l *launch) allocateDomain(r *torch.Rank, programs []*Program, first *Progr
 	return nil
 }
 
-// matchingDomain returns the Domain of program p for the same domain as domain n of program
-// `first`. n counts, from 0, the domains whose first member is the rank of program `first`.
+// matchingDomain finds the domain that has number n among the domains whose first member is
+// the rank of program `first`. Numbers count from 0. It returns the Domain that program p
+// created for this domain.
 func (p *Program) matchingDomain(first *Program, n int) *Domain {
 	before := domainsWith(first.domainsLedBy(first.Rank)[:n], p.Rank)
 	return p.domainsLedBy(first.Rank)[len(before)]

@@ -547,9 +547,10 @@ func TestTooManyPorts(t *testing.T) {
 	}
 }
 
-// TestMessagesOrderMembers checks that a message between members orders what the sender did
-// before it and what the receiver does after it. Signals of the rank must do the same.
-// Without either, members that access the same bytes race.
+// TestMessagesOrderMembers checks that a message orders two members: the accesses of the
+// sender before the Send come before the accesses of the receiver after the Recv. Signals
+// of the rank must order members in the same way. Members that access the same bytes
+// without a message or a signal must race.
 func TestMessagesOrderMembers(t *testing.T) {
 	row := tl.Shape{1, 5}
 	for i, c := range []struct {

@@ -32,8 +32,8 @@ func (d *device) recordActivity(host bool, track string, c activity) {
 }
 
 // recordCoreActivity records in the trace the activity of the given control core that ends
-// now. The number after that of the last control core means the task builder. Without a
-// trace, recordCoreActivity does nothing.
+// now. If `core` equals the number of control cores, the activity is that of the task
+// builder. Without a trace, recordCoreActivity does nothing.
 func (d *device) recordCoreActivity(core int) {
 	if d.activities[core].releasedBy == 0 {
 		return

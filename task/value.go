@@ -257,13 +257,12 @@ func InOut(name string, a Area) Arg { return newArg(name, a, Reads|Writes, 0) }
 // region of its own rank.
 func AtPeers(name string, a Area) Arg { return newArg(name, a, 0, Reads|Writes) }
 
-// Gets returns an argument for a region that the kernel only reads, and only at other
-// ranks, with Get. As in AtPeers, the area `a` may be a region of another rank.
+// Gets returns an argument for a region that the kernel accesses only at other ranks, and
+// only with Get. As in AtPeers, the area `a` may be a region of another rank.
 func Gets(name string, a Area) Arg { return newArg(name, a, 0, Reads) }
 
-// Puts returns an argument for a region that the kernel does not access at its own rank.
-// The kernel only writes the region at other ranks, with Put. As in AtPeers, the area `a`
-// may be a region of another rank.
+// Puts returns an argument for a region that the kernel accesses only at other ranks, and
+// only with Put. As in AtPeers, the area `a` may be a region of another rank.
 func Puts(name string, a Area) Arg { return newArg(name, a, 0, Writes) }
 
 // newArg returns an argument for area a, which must have a tensor. `access` says how the

@@ -198,8 +198,8 @@ func Bind[T any](name string, kernel any, args []any) (*Binding, []T, error) {
 	return b, tensors, nil
 }
 
-// convert converts a value to a parameter's type. It reports whether the value is
-// assignable, or a number that the conversion does not change.
+// convert converts a value to a parameter's type. It reports whether this is allowed: the
+// value must be assignable to the type, or be a number that the conversion does not change.
 func convert(a any, want reflect.Type) (reflect.Value, bool) {
 	v := reflect.ValueOf(a)
 	if !v.IsValid() {

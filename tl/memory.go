@@ -28,8 +28,8 @@ func Mask(valid ...int) Option {
 	return o
 }
 
-// Other sets the value that elements outside the mask read as. Without it they read as 0.
-// Stores ignore it.
+// Other sets the value that a load returns for elements outside the mask. The default is 0.
+// Stores ignore this option.
 func Other(v float64) Option { return Option{fills: true, other: v} }
 
 // Load loads a block of memory into TCM. dtype must be the dtype of the pointer.

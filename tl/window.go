@@ -85,7 +85,8 @@ func (t *PE) WaitSignal(signal int, cmp Cmp, v int) {
 	}
 }
 
-// Test reports whether the comparison of a signal of this PE with v holds now.
+// Test compares the current value of a signal of this PE with v, and reports whether the
+// comparison cmp holds.
 func (t *PE) Test(signal int, cmp Cmp, v int) bool {
 	holds, err := false, cmp.check()
 	if err == nil {

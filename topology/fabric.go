@@ -36,8 +36,8 @@ func MostSquare(n int) (w, h int) {
 	return w, h
 }
 
-// SIPGrid returns the number of columns and rows of SIPs: count and 1 unless the fabric
-// has two dimensions.
+// SIPGrid returns the number of columns and rows of SIPs. If the fabric is not a grid, all
+// SIPs are in one row.
 func (g *Graph) SIPGrid() (w, h int) { return g.fabric.w, g.fabric.h }
 
 // SIPAt returns the column and row of a SIP in the grid.

@@ -178,7 +178,8 @@ func (g *Graph) HBM(sip, cube, pe int) NodeID { return g.inCube(sip, cube, g.noc
 // PERouter returns the router that a PE and its HBM slice are connected to.
 func (g *Graph) PERouter(sip, cube, pe int) NodeID { return g.router(sip, cube, g.sites[pe]) }
 
-// PENode returns a unit of a PE, KindPECPU to KindIPCQ. It panics for any other kind.
+// PENode returns the node of a unit of a PE. The kind of the unit must be one of KindPECPU
+// to KindIPCQ; PENode panics for any other kind.
 func (g *Graph) PENode(sip, cube, pe int, unit Kind) NodeID {
 	if unit < KindPECPU || unit > KindIPCQ {
 		panic(fmt.Sprintf("topology: kind %d is not a unit of a PE", unit))
@@ -213,8 +214,8 @@ func (g *Graph) Bottleneck(path []LinkID) BytesPerSec {
 	return low
 }
 
-// Latency returns the time of a path for a message without data: the sum of the wire
-// delays and of the overheads of all nodes entered.
+// Latency returns the time that a message without data takes on a path: the sum of the wire
+// delays and of the overheads of all nodes that the path enters.
 func (g *Graph) Latency(path []LinkID) Time {
 	var sum Time
 	for _, id := range path {

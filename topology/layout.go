@@ -109,7 +109,8 @@ func half(n, which int) (from, to int) {
 }
 
 // Half returns 0 for a PE in the left half of its cube, and 1 for a PE in the right half.
-// The halves are those of the columns of routers.
+// It divides the columns of routers into halves; the left half is larger if their number is
+// odd.
 func (g *Graph) Half(pe int) int {
 	col, _ := g.noc.position(g.sites[pe])
 	_, mid := half(g.noc.w, 0)

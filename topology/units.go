@@ -94,8 +94,8 @@ func (g GEMM) Peak() (flops float64, ok bool) {
 	return flops, flops <= freeRate
 }
 
-// Peak returns the simple operations per second of the vector engine. ok is false if they
-// take no time.
+// Peak returns how many simple operations the vector engine does per second. ok is false if
+// simple operations take no time.
 func (m Math) Peak() (ops float64, ok bool) {
 	if m.Cycles.Simple == 0 {
 		return 0, false

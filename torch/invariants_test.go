@@ -107,7 +107,7 @@ func TestScratchNeverLeaksStaleBytes(t *testing.T) {
 	l.Holds("scratch", y, want)
 }
 
-// everything is a kernel that uses memory in every way: loads, stores, scratch buffers,
+// everything uses memory in every way that a kernel can: loads, stores, scratch buffers,
 // refs, messages, composites, Put and ReducePeers.
 func everything(t *tl.PE, x, y tl.Ptr, n int) {
 	right, left := (t.Rank()+1)%t.NumRanks(), (t.Rank()+t.NumRanks()-1)%t.NumRanks()

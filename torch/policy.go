@@ -182,10 +182,10 @@ func (b box) insert(whole, src []byte, shape Shape, elem int) {
 	}
 }
 
-// runs divides the box into runs: consecutive elements of a row-major tensor with the given
-// shape. Runs are as long as possible: there are `count` runs of `n` elements each. starts
-// iterates over the offsets of the first elements of the runs in the tensor, in ascending
-// order.
+// runs divides the box into runs of consecutive elements of a row-major tensor with the
+// given shape. The runs are as long as possible. There are `count` runs of `n` elements
+// each. starts iterates over the offsets of the first elements of the runs in the tensor,
+// in ascending order.
 func (b box) runs(shape Shape) (n, count int, starts iter.Seq[int]) {
 	stride := packedStrides(axes(shape))
 	first := 0

@@ -126,8 +126,8 @@ type RankTimes struct {
 	Exec []Time `json:"pe_exec_ns"`
 }
 
-// rankTimes returns the times of run, which has ended. members has the rank of each PE, in
-// the order of the program's targets; nil means that each PE is a rank.
+// rankTimes returns the times of `run`, which must have ended. `members` lists the rank of
+// each PE, in the order of the program's targets. If it is nil, each PE is a rank.
 func rankTimes(run *machine.Run, members []int) RankTimes {
 	t := RankTimes{Name: run.Name, Start: run.Start, Crit: run.Critical()}
 	t.Ranks, t.Exec = run.ByRank(members)

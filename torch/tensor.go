@@ -116,8 +116,8 @@ func cuts(levels []level, shape Shape) string {
 	return text
 }
 
-// place returns the shards of a tensor on the device of the rank, or over several SIPs, as
-// the policy says.
+// place returns the shards of a tensor with the given shape. Depending on the policy, the
+// shards are on the device of the rank or on several SIPs.
 func (p DPPolicy) place(r *Rank, _ string, shape Shape) (shards []shard) {
 	first := 0
 	if p.onDevice() {

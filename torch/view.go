@@ -184,9 +184,9 @@ func (x *Tensor) updateShards() {
 	}
 }
 
-// irregular reports whether the PEs hold other boxes than a new tensor with the same shape
-// and levels would have. Most slices are irregular, because their elements stay on the PEs
-// of the original tensor. A tensor that EmptyLike makes from such a slice is irregular,
+// irregular reports whether the boxes of the shards differ from those of a new tensor with
+// the same shape and levels. Most slices are irregular, because their elements stay on the
+// PEs of the original tensor. A tensor that EmptyLike makes from such a slice is irregular,
 // too.
 func (x *Tensor) irregular() bool { return x.cuts != cuts(x.levels, x.shape) }
 

@@ -100,8 +100,7 @@ func divisors(n int) (list []int) {
 	return list
 }
 
-// addTen is a kernel that adds 10 to each element of the PE's shard. The tensor has up to
-// four axes.
+// addTen adds 10 to each element of the PE's shard. The tensor has up to four axes.
 func addTen(t *tl.PE, x tl.Ptr, axes int) {
 	shape := make(tl.Shape, axes)
 	for axis := range shape {

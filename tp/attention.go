@@ -11,10 +11,10 @@ import (
 )
 
 // chooseAttentionBlock returns two block sizes: the number of tokens whose queries a PE
-// computes together, and the number of keys that it reads at a time. The maximum is 256
-// rows of queries and 128 keys. There is one row for each token and each query head that
-// shares the KV head. Both sizes are smaller if TCM is too small. elem is the size of an
-// element in bytes.
+// computes together, and the number of keys that it reads at a time. Each token has one row
+// of queries for each query head that shares the KV head. A block has at most 256 such rows
+// and 128 keys. If the tiles of a block do not fit into TCM, chooseAttentionBlock halves
+// the sizes until they fit or both sizes are 1. elem is the size of an element in bytes.
 func chooseAttentionBlock(r *torch.Rank, h attention.Heads, tokens, elem int) (queries, keys int) {
 	group := h.Query / h.KV
 	queries, keys = max(1, min(tokens, 256/group)), 128

@@ -68,10 +68,10 @@ func (e *VocabParallelEmbedding) NumEmbeddings() int { return e.vocab }
 // EmbeddingDim returns the number of columns of the table.
 func (e *VocabParallelEmbedding) EmbeddingDim() int { return e.hidden }
 
-// VocabStartIndex returns the first token whose row the rank has.
+// VocabStartIndex returns the id of the first token whose row the rank has.
 func (e *VocabParallelEmbedding) VocabStartIndex() int { return e.first }
 
-// VocabEndIndex returns the token after the last one whose row the rank has.
+// VocabEndIndex returns 1 more than the id of the last token whose row the rank has.
 func (e *VocabParallelEmbedding) VocabEndIndex() int { return e.first + e.Weight.Shape()[0] }
 
 // Free frees the table and its gradient.

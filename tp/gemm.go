@@ -256,8 +256,8 @@ func (s *planRun) transpose(o *operands) {
 	replace(s.plan.w, &o.w)
 }
 
-// storeBlock adds the two sums of block b and its addend, converts the result, and stores
-// it in every copy of the block.
+// storeBlock adds up the one or two sums of block b and, if the block has an addend, the
+// addend. It converts the result and stores it in every copy of the block.
 func (s *planRun) storeBlock(b *block) {
 	out := s.sums[0]
 	replaceOut := func(next tl.Tile) {

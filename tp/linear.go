@@ -160,9 +160,9 @@ func (l *Linear) newTensor(shape torch.Shape, on torch.DPPolicy) (*torch.Tensor,
 
 // gatherRows returns the input rows of all ranks. Without SequenceParallel, or in a group
 // of one rank, that is x itself. Otherwise it is a list with one tensor for each rank, each
-// with the placement of x. If the cubes compute different tokens, gatherRows copies this
-// list to one tensor, in which each cube has the rows that it computes, because all PEs of
-// a cube read these rows.
+// with the placement of x. All PEs of a cube read the rows of the tokens that the cube
+// computes. If the cubes compute different tokens, gatherRows therefore copies the list to
+// one tensor in which each cube has these rows.
 func (l *Linear) gatherRows(x *torch.Tensor) (stack, error) {
 	if !l.o.SequenceParallel || l.group.Size() == 1 {
 		return stack{x}, nil

@@ -27,8 +27,8 @@ type overlap struct {
 }
 
 // pieceColumns returns, for each piece of a result with `out` columns, which columns the
-// piece consists of. A piece has the same number of columns of each PE. If a PE has fewer
-// columns than other PEs, the list has -1 in place of its missing columns.
+// piece consists of. Each list has the same number of entries for every PE. If a PE has
+// fewer columns than other PEs, the entries of its missing columns are -1.
 func pieceColumns(r *torch.Rank, o Options, out int) (list [][]int) {
 	row := firstRowBoxes(r, o.weight(), out)
 	for _, part := range splitColumns(row, o.Overlap) {

@@ -55,10 +55,10 @@ func NewRowParallelLinear(r *torch.Rank, name string, in, out int, o Options) (*
 	return &RowParallelLinear{l}, nil
 }
 
-// Forward returns x·weight + bias, a new tensor: the whole result on all ranks or, with
-// SequenceParallel, the rank's rows. With InputIsParallel x has only the rank's columns of
-// the input, and otherwise all columns. The second result is the bias with SkipBiasAdd, and
-// nil otherwise.
+// Forward returns x·weight + bias as a new tensor. On each rank this is the whole result
+// or, with SequenceParallel, the rank's rows of the result. x has all columns of the input
+// or, with InputIsParallel, only the rank's columns. The second result is the bias with
+// SkipBiasAdd, and nil otherwise.
 func (l *RowParallelLinear) Forward(x *torch.Tensor) (y, bias *torch.Tensor, err error) {
 	scatter, shape, err := l.inspectInput(x)
 	if err != nil {

@@ -86,8 +86,8 @@ type site struct {
 
 func (s site) String() string { return fmt.Sprintf("sip%d.cube%d.pe%d", s.sip, s.cube, s.pe) }
 
-// raise records the given term, its kind and its reason, if `time` is larger than all terms
-// so far.
+// raise adds a term to the search: a time with its kind and its reason. It records the term
+// if the time is larger than the times of all previous terms.
 func (b *search) raise(time simtime.Time, kind Kind, why func() string) {
 	if time > b.time {
 		b.time, b.kind, b.why = time, kind, why

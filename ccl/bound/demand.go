@@ -179,7 +179,8 @@ func (d *demand) sources() (ranks []int) {
 }
 
 // partners returns a function that reports whether a rank needs data of the source. For
-// Reduce and Gather, it reports whether the rank has data that the source, the root, needs.
+// Reduce and Gather, the source is the root, and the function reports whether the rank has
+// data that the root needs.
 func (d *demand) partners(source int) func(rank int) bool {
 	if d.pairs != nil {
 		named := make([]bool, d.ranks)

@@ -135,8 +135,8 @@ func carriesData(k topology.Kind) bool {
 	return false
 }
 
-// connect records edge e between the regions a and b, if both are in the same row of
-// regions, so that a run can contain both.
+// connect records edge e between the regions a and b. If the regions are in different rows
+// of regions, connect does nothing, because no run contains both.
 func (p *partition) connect(e edge, a, b int) {
 	if a/p.line != b/p.line {
 		return

@@ -104,8 +104,8 @@ func (n *Network) fits(a *ccl.Algorithm, p *ccl.Plan, ports int) error {
 // leastTile is the minimum number of bytes of TCM that a tile occupies.
 const leastTile topology.Bytes = 256
 
-// sharers returns the maximum number of ranks, over all lanes, that share the memory of a
-// cube.
+// sharers returns how many ranks share the memory of a cube. It counts the ranks of all
+// lanes, and returns the number for the cube with the most ranks.
 func (n *Network) sharers() (most int) {
 	each, count := n.g.Spec().PEsPerCube(), map[int]int{}
 	for _, pe := range n.pes {

@@ -114,8 +114,8 @@ func (n *Network) trees(p *ccl.Plan, nodes ...func(rank int) ccl.TreeNode) simti
 	return first + max(behind, waits)
 }
 
-// up computes when a rank has received the first chunk of all ranks below it in the tree.
-// If the collective reduces, the time includes combining these chunks.
+// up computes the time at which a rank has received the first chunk of every rank below it
+// in the tree. If the collective reduces, the time includes combining these chunks.
 func (t *tree) up(rank int) (at simtime.Time) {
 	for _, child := range t.node(rank).Children {
 		at = max(at, t.up(child.Rank)+t.Alpha(child.Rank, rank, t.bytes))

@@ -199,8 +199,8 @@ func (g *Group) stagePart(c *call, p pattern, s step) {
 	}
 }
 
-// take copies or combines the data that this rank takes from all sources in step s into
-// dst.
+// take reads the data that this rank needs in step s. It copies the data of each source to
+// dst or, in a reduction, combines the data of all sources into dst.
 func (g *Group) take(c *call, p pattern, s step) error {
 	slotAt, bufferAt := g.stagedAt(s.number), s.from
 	if p.parts {

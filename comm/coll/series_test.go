@@ -45,7 +45,7 @@ func randomProgram(seed uint64, n, jobs int) *program {
 }
 
 // TestBackToBack checks the results of many collectives that follow each other without
-// barriers. Each collective has other inputs.
+// barriers. Their inputs differ from one collective to the next.
 func TestBackToBack(t *testing.T) {
 	for _, backend := range backends {
 		for i, n := range []int{2, 3, 3, 4} {

@@ -192,7 +192,7 @@ type Win struct {
 }
 
 // wins returns, for each algorithm of a comparison, the number of sizes at which the
-// algorithm was best. Algorithms with most wins come first.
+// algorithm was best. The list is in descending order of these numbers.
 func wins(rows []Row) (list []Win) {
 	for _, r := range rows {
 		i := slices.IndexFunc(list, func(w Win) bool { return w.Algorithm == r.Algorithm })

@@ -91,8 +91,9 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestMeasure checks what Measure returns for a reference: the rows with our numbers, and
-// the names of the systems. docs/use/references.md has the tables of all references.
+// TestMeasure checks what Measure returns for a reference: rows with the published numbers
+// and the simulated times, and the names of the simulated systems. docs/use/references.md
+// has the tables of all references.
 func TestMeasure(t *testing.T) {
 	b, err := Measure(t.Context(), "torus6_buffer_kind")
 	if err != nil {

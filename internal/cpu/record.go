@@ -65,8 +65,9 @@ func (m *System) recordEnd(id oplog.ID) {
 }
 
 // recordCommand records the times and the cause of a command of the PE's engines in the op
-// log. A command that did not start when it arrived waited for an operand or, if its
-// operands were ready, for the previous command.
+// log. A command that started when it arrived has no cause. If it started when an operand
+// became ready, that operand is the cause. Otherwise it waited for the previous command,
+// which is the cause.
 func (p *Element) recordCommand(id oplog.ID, start, end simtime.Time) {
 	m := p.system
 	op := m.Log.Op(id)

@@ -103,8 +103,8 @@ func (s *selection) releasedBy(i int) sim.Mark {
 	return s.core.proc.Woken
 }
 
-// listen lets everything that may make a case ready wake the kernel, until unlisten is
-// called.
+// listen makes the kernel wake up at every event that may make a case ready, until unlisten
+// is called.
 func (s *selection) listen() {
 	c := s.core
 	for i := range s.cases {

@@ -119,8 +119,9 @@ type linkNumbers struct {
 // linkRow is the text before and after the name of a link.
 type linkRow struct{ before, after string }
 
-// WriteLinks writes the links as text, one line each. Names vary in length, so they come
-// last: the numbers are aligned without buffering lines.
+// WriteLinks writes the links as text, one line each. The names of links vary in length.
+// They are at the end of the lines, so that the numbers before them are aligned and no line
+// has to wait until all names are known.
 func WriteLinks(ctx context.Context, w io.Writer, g *topology.Graph) error {
 	line := func(bandwidth, latency, overhead string) string {
 		return fmt.Sprintf("%14s  %12s  %12s  ", bandwidth, latency, overhead)

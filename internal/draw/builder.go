@@ -158,8 +158,8 @@ func (w *wire) arrow(along bool) string {
 	return " ←"
 }
 
-// joinNamed adds wire w to a diagram. The wire stands for the links between two components,
-// which have the names of the two blocks that the wire connects.
+// joinNamed adds wire w to a diagram. The wire connects two blocks, which have the names of
+// two components. The wire stands for the links between these components.
 func (p *builder) joinNamed(d *Diagram, w wire) {
 	a, _ := p.Lookup(d.blocks[w.from].name)
 	b, _ := p.Lookup(d.blocks[w.to].name)

@@ -104,7 +104,8 @@ func (r *raster) flatten(p path) []polyline {
 	return polylines
 }
 
-// bounds returns the pixels of the image that the polylines touch.
+// bounds returns the smallest rectangle of pixels that contains the polylines, without the
+// pixels outside the image.
 func (r *raster) bounds(polylines []polyline) image.Rectangle {
 	lo, hi := point{math.Inf(1), math.Inf(1)}, point{math.Inf(-1), math.Inf(-1)}
 	for _, part := range polylines {

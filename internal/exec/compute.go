@@ -185,8 +185,8 @@ func (s *scratch) composite(op *oplog.Op, from, to int) {
 	}
 }
 
-// accumulate computes the units in [from, to) of a composite, rows or elements, into acc.
-// It does not apply the epilogue.
+// accumulate computes the units in [from, to) of a composite into acc. As in the method
+// composite, a unit is a row or an element. accumulate does not apply the epilogue.
 func (s *scratch) accumulate(op *oplog.Op, acc []byte, from, to int) {
 	switch op.Kind {
 	case oplog.Gemm:

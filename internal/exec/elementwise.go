@@ -112,10 +112,10 @@ func fill(dst, element []byte) {
 	}
 }
 
-// expand fills dst with consecutive elements of src after broadcasting, starting at element
-// number `at` of the broadcast result. src has the shape `from`. Broadcasting repeats src
-// to the given shape along the axes that `from` lacks or in which it has extent 1. Each
-// element is `size` bytes long.
+// expand broadcasts src, which has the shape `from`, to the given shape. It fills dst with
+// consecutive elements of the result, beginning with element number `at`. Broadcasting
+// repeats src along each axis that `from` lacks and along each axis in which `from` has
+// extent 1. Each element is `size` bytes long.
 func expand(dst, src []byte, size int, from, shape oplog.Shape, at int) {
 	if len(dst) == 0 {
 		return

@@ -165,8 +165,8 @@ func (w *Writer) closeDirect() error {
 	return w.wrapError(w.f.Close())
 }
 
-// place gives the temporary file its name, unless another process has changed the file with
-// that name. In that case it calls keep.
+// place gives the temporary file the name w.path. If another process has changed the file
+// with this name, place calls keep instead.
 func (w *Writer) place() error {
 	now, err := os.Lstat(w.path)
 	switch {

@@ -261,9 +261,10 @@ func (s system) groups() (all []group) {
 	return all
 }
 
-// mount finds the hierarchy of control groups that has the memory controller, of version 2
-// if v2 is true, else of version 1. It returns the name of the group at the root of the
-// hierarchy and the mount point. ok is false if there is no such hierarchy.
+// mount finds the hierarchy of control groups that has the memory controller. It looks for
+// a hierarchy of version 2 if v2 is true, and of version 1 otherwise. It returns the name
+// of the group at the root of the hierarchy and the mount point. ok is false if there is no
+// such hierarchy.
 func (s system) mount(v2 bool) (root, point string, ok bool) {
 	for line := range strings.Lines(s.text("proc/self/mountinfo")) {
 		// 36 35 98:0 /root /point rw,relatime shared:1 - cgroup2 source rw,nsdelegate

@@ -27,8 +27,8 @@ type reduction struct {
 	n     int
 }
 
-// newReduction maps a window with a part of n elements at each PE. It also maps the result,
-// in the memory of the kind `to` of the root, the first PE of pes.
+// newReduction maps a window with a part of n elements at each PE. It also maps the result
+// in a memory of the root, which is the first PE of pes. `to` is the kind of this memory.
 func newReduction(r *rig, pes []PEID, n int, dtype tl.DType, to topology.Kind) *reduction {
 	x := &reduction{rig: r, pes: pes, dtype: dtype, n: n}
 	halves := max(1, n*dtype.Size()/2) // tensor maps elements of f16

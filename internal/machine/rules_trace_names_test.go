@@ -12,9 +12,9 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// TestTraceNamesOperations checks that the activities of engines have the name of their
-// operation and its line in the kernel. This includes messages and tiles of composites,
-// which move while the CPU runs other operations.
+// TestTraceNamesOperations checks that each activity of an engine has the name of its
+// operation and the line of that operation in the kernel. This includes the activities that
+// move messages and the tiles of composites while the CPU runs other operations.
 func TestTraceNamesOperations(t *testing.T) {
 	for slots, copied := range map[topology.BufferKind]string{topology.BufferTCM: "copy recv 5", topology.BufferHBM: "dma read recv 5"} {
 		first := 0

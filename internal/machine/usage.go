@@ -21,10 +21,10 @@ type Breakdown struct {
 // Total returns the sum of Compute, Memory, Comm and Idle.
 func (b Breakdown) Total() simtime.Time { return b.Compute + b.Memory + b.Comm + b.Idle }
 
-// Breakdown divides the time from the instant `from` to the end of the run, for one PE.
-// This is the PE that ended last among the PEs for which the function `include` returns
-// true. The time after the end of this PE counts as Comm, because the PE waits for the
-// other PEs. The run must have ended. ok is false if the run was not measured or if
+// Breakdown returns how one PE spends the time from the instant `from` to the end of the
+// run. This is the PE that ended last among the PEs for which the function `include`
+// returns true. The time after the end of this PE counts as Comm, because the PE waits for
+// the other PEs. The run must have ended. ok is false if the run was not measured or if
 // `include` selects no PE.
 func (r *Run) Breakdown(include func(PEID) bool, from simtime.Time) (b Breakdown, ok bool) {
 	last := -1

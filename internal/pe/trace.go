@@ -86,10 +86,10 @@ func NewTrace(rec *trace.Recorder, name string, order int) *Trace {
 func (t *Trace) Mark() sim.Mark { return t.rec.Mark() }
 
 // recordStage records an activity of the serial server s from `start` to `end`, and returns
-// the number of the activity. The activity `by` released it at the time `asked`. If the
-// activity started later, the server was busy; the server's previous activity is then
-// recorded as the one that released it. `receives` is the Send whose message the activity
-// takes out of a slot, or 0.
+// the number of the activity. `by` is the activity that released it, at the time `asked`.
+// If `start` is later than `asked`, the server was busy. recordStage then records that the
+// server's previous activity released it. `receives` is the Send whose message the recorded
+// activity takes out of a slot, or 0.
 func (t *Trace) recordStage(s *serverTrack, op Op, asked, start, end simtime.Time, by, receives sim.Mark) sim.Mark {
 	if start > asked {
 		by = s.last
@@ -106,9 +106,9 @@ func (t *Trace) RecordDepth(at simtime.Time, queue string, n int) {
 	t.process.Counter(at, "queue "+queue, "slots", float64(n))
 }
 
-// recordSubmit records that request i was submitted now and which activity released it.
-// This is the activity `by`, unless r.By is set and r.At is not in the past; then it is
-// r.By.
+// recordSubmit records that request i was submitted now and which activity released it. The
+// releasing activity is r.By if r.By is set and r.At is not in the past. Otherwise it is
+// `by`.
 func (t *Trace) recordSubmit(i int32, r *Request, now simtime.Time, by sim.Mark) {
 	for len(t.requests) <= int(i) {
 		t.requests = append(t.requests, tracedRequest{})

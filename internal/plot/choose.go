@@ -101,10 +101,11 @@ func (f *Figure) chooseX(d *data) (err error) {
 	return nil
 }
 
-// chooseBy chooses the columns of --by unless the request names them: the settings that
-// distinguish rows with the same x. If there are no such rows, it chooses the setting with
-// the most distinct values for a heat map, and nothing for other kinds. For kinds other
-// than a heat map, it also chooses nothing if there would be too many series.
+// chooseBy chooses the columns of --by, unless the request names them. It chooses the
+// settings that distinguish rows with the same x. If no rows have the same x, it chooses
+// the setting with the most distinct values for a heat map, and nothing for other kinds.
+// For kinds other than a heat map, it also chooses nothing if there would be too many
+// series.
 func (f *Figure) chooseBy(d *data) {
 	if f.By != nil {
 		return

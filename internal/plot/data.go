@@ -274,7 +274,7 @@ func (d *data) byText(row int, exact bool) string {
 }
 
 // formatCell formats a cell for readers. A number gets its unit and, if `named` is set, the
-// words of its column. Words, and texts such as "64 GB/s", do not change.
+// label or name of its column in front. Words, and texts such as "64 GB/s", do not change.
 func (d *data) formatCell(row, column int, named bool) string {
 	c, text := d.Columns[column], d.Text(row, column)
 	v, err := strconv.ParseFloat(text, 64)

@@ -86,9 +86,9 @@ type Skipped struct {
 	Why   string         `json:"why"`
 }
 
-// Run measures a launch, and every case at every size. Each measurement has a new machine.
-// Run skips the cases for which the system has no PE, and the sizes that do not fit in
-// memory.
+// Run measures a launch, and every case at every size. It uses a new machine for each
+// measurement. Run skips the cases for which the system has no PE, and the sizes that do
+// not fit in memory.
 func Run(ctx context.Context, g *topology.Graph, o Options) (*Report, error) {
 	r := &Report{
 		Version: version.Version, Topology: topology.OriginOf(g.Spec()), OK: true, Schema: table.Schema{"rows": table.ColumnsOf(Row{})},

@@ -156,8 +156,8 @@ func (w *Worker) await(conditions []comm.Condition, locals ...localWait) (int, e
 }
 
 // run runs `body`, the code of a kernel, to its end. Then it releases the tiles, scratch
-// buffers and receives of the kernel. A panic of the kernel becomes an error. A kernel that
-// ends before a message of its RecvAsync is waited for is also an error.
+// buffers and receives of the kernel. A panic of the kernel becomes an error. It is also an
+// error if the kernel ends without having waited for the message of a RecvAsync.
 func (c *core) run(body func(m tl.Machine)) (err error) {
 	defer func() {
 		if stopped := recover(); stopped != nil {

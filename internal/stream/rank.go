@@ -210,9 +210,13 @@ func (s *Scheduler) withdraw(state opState) {
 }
 
 // collectFaults returns the faults of a Spawn. `end` is the error that ended the machine,
-// or nil. The faults are the errors of ranks that failed or whose kernels failed; err is
-// then `end`. If there are none and `end` is an error other than a deadlock, err is `end`,
-// too. Otherwise the faults are those of the ranks that blameStuck finds, and err is nil.
+// or nil. There are three cases:
+//
+//   - If ranks or their kernels failed, the faults are the errors of these ranks, and err
+//     is `end`.
+//   - If none failed and `end` is an error other than a deadlock, there are no faults, and
+//     err is `end`.
+//   - Otherwise the faults are those of the ranks that blameStuck finds, and err is nil.
 func (s *Scheduler) collectFaults(end error) (faults []Fault, err error) {
 	blame := func(r *Rank, err error) { faults = append(faults, Fault{r.Number, err}) }
 	for _, r := range s.ranks {

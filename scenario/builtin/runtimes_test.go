@@ -57,8 +57,9 @@ func TestOneCorePreset(t *testing.T) {
 	}
 }
 
-// TestSameBytesAsKernel checks that every scenario has the same output bits as tasks and as
-// a kernel. This must hold even where values are rounded, and also for task groups.
+// TestSameBytesAsKernel checks that every scenario gives the same output bits when it runs
+// as tasks and when it runs as a kernel. This must hold even where values are rounded, and
+// also for task groups.
 func TestSameBytesAsKernel(t *testing.T) {
 	for _, o := range variants() {
 		o.Backend, o.Ranks, o.Keep = runner.InProc, 3, t.TempDir()

@@ -49,8 +49,8 @@ func buildProgram(ctx context.Context, pl *scenario.Plan, rank, round int, devic
 	})
 }
 
-// kernelArgs converts the arguments of a kernel to arguments of a task, which may read and
-// write all buffers.
+// kernelArgs converts the arguments of a kernel to arguments of a task. The task may read
+// and write all buffers.
 func kernelArgs(args []any, tensors map[*scenario.Buffer]*task.Tensor) (list task.Args) {
 	for i, a := range args {
 		if buffer, ok := a.(*scenario.Buffer); ok {

@@ -27,8 +27,8 @@ type block struct {
 // makeLanes divides the tensors of a collective into lanes and leaves out lanes without
 // elements. If no lane has elements, it keeps one lane. If all tensors are divided in the
 // same way, there is one lane for each shard. If not, rowLanes makes the lanes. The second
-// result has the holders: the members, where a member with a partial tensor counts once for
-// each addend. Each lane has one PE for each holder.
+// result lists the holders. A member is one holder, or one holder for each addend if its
+// tensor is partial. Each lane has one PE for each holder.
 func makeLanes(members []member) (lanes []lane, holders []member, err error) {
 	if holders, err = splitAddends(members); err != nil {
 		return nil, nil, err
@@ -217,9 +217,10 @@ func (m *member) count(s span) int {
 }
 
 // rowLane returns a lane that exchanges a range of every block: `elems` elements, beginning
-// with element number `from`. elems = -1 means all elements. whole[i] lists the shards of
-// the tensor that member i passes whole; it is nil if member i passes only blocks. Member i
-// takes part on the PE of shard whole[i][j], or on its default PE if whole[i] is nil.
+// with element number `from`. elems = -1 means all elements. whole[i] is the result of
+// wholeShards for member i: the shards of a tensor that the member does not divide into
+// blocks, or nil. Member i takes part on the PE of shard whole[i][j], or on its default PE
+// if whole[i] is nil.
 func rowLane(members []member, whole [][]shard, j, from, elems int) (l lane) {
 	for i, m := range members {
 		at := m.defaultPE

@@ -128,8 +128,8 @@ func (o *objects) allGather() (list []receivedObject) {
 	return list
 }
 
-// gather sends the objects of all ranks to rank dst of the world. On that rank it returns
-// the objects in the order of the ranks, and on the other ranks nil.
+// gather sends the objects of all ranks to rank dst of the world. On rank dst it returns
+// the objects in the order of the ranks. On all other ranks it returns nil.
 func (o *objects) gather(dst int) (list []receivedObject) {
 	posted := o.post()
 	sizes := o.gatherSizes(posted)
@@ -148,8 +148,8 @@ func (o *objects) gather(dst int) (list []receivedObject) {
 	return list
 }
 
-// broadcast sends the n objects of rank src of the world to all other ranks, where it
-// returns them. On rank src it returns nil.
+// broadcast sends the n objects of rank src of the world to all other ranks. On the other
+// ranks it returns these objects, and on rank src nil.
 func (o *objects) broadcast(n, src int) []receivedObject {
 	o.checkNonempty(n)
 	posted := o.post()

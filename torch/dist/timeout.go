@@ -43,8 +43,8 @@ func newTimeoutError(op *stream.Operation, after torch.Time) *TimeoutError {
 }
 
 // Error returns a text that names the operation, the timeout and the ranks that had not
-// called the operation. If all ranks had called it, the text says so, or says that one end
-// of a message had not been enqueued.
+// called the operation. If all ranks had called it, the text says so. For a message of
+// which only one end was enqueued, the text says that the other end is missing.
 func (e *TimeoutError) Error() string {
 	switch {
 	case e.arrival:

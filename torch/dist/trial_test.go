@@ -265,8 +265,8 @@ func (c *caller) makeSymmetric() {
 	}
 }
 
-// own returns the caller's values in s: those of its rank or, for the program, those of all
-// ranks concatenated.
+// own returns the caller's values in s. For a worker, these are the values of its rank. For
+// a program without Spawn, they are the values of all ranks, concatenated.
 func (c *caller) own(s tensorSet) []float64 {
 	if c.rank >= 0 {
 		return s[c.rank]
