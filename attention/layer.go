@@ -205,9 +205,9 @@ type Mask struct {
 }
 
 // Causal returns a mask that hides keys of later tokens. The tile has `group` rows for each
-// query: the heads that share the keys. Row r belongs to query r/group and sees key j if
-// and only if j <= r/group + offset. offset is the position of the first query minus the
-// position of the first key of the block.
+// query, one for each head that shares the keys. Row r belongs to query r/group and sees
+// key j if and only if j <= r/group + offset. offset is the position of the first query
+// minus the position of the first key of the block.
 func Causal(offset, group int) Mask { return Mask{causal: true, offset: offset, group: group} }
 
 // Hides reports whether the mask hides all keys of the block from a tile with the given

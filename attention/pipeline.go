@@ -51,8 +51,8 @@ func (x *step) exponents() { x.exponentials = x.scores.FMA(x.scale, x.base.Neg()
 // exp computes the exponentials of the arguments.
 func (x *step) exp() { x.exponentials = x.exponentials.Exp() }
 
-// addToSum multiplies the running sum by the factor of updateMaximum and adds the
-// exponentials.
+// addToSum multiplies the running sum by the factor that updateMaximum computed, and adds
+// the exponentials.
 func (x *step) addToSum() {
 	l := x.exponentials.Sum(1).Reshape(x.rows, 1)
 	if !x.first {
@@ -68,7 +68,8 @@ func (x *step) round() {
 	}
 }
 
-// rescale multiplies the weighted sum of the earlier values by the factor of updateMaximum.
+// rescale multiplies the weighted sum of the earlier values by the factor that
+// updateMaximum computed.
 func (x *step) rescale() {
 	if !x.first {
 		x.rescaled = x.o.Mul(x.shrink)

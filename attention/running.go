@@ -34,7 +34,7 @@ func (r *Running) Add(q, k, v tl.Tile, scale float64, mask Mask) {
 }
 
 // transposesQueries reports whether a step transposes queries and scores instead of keys.
-// This is less work if there are fewer rows than elements.
+// This is less work if there are fewer rows of queries than elements in a row.
 func (r *Running) transposesQueries() bool { return r.rows < r.d }
 
 // orientQueries returns q, transposed if transposesQueries reports true. newStep expects

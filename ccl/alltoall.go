@@ -86,9 +86,9 @@ func (r *ringAllToAll) store(at item, x tl.Tile) bool {
 	return false
 }
 
-// copyPiece copies one piece of the block that the rank sends to itself. The block is
-// copied piece by piece, because a message is not visible before the stores that precede it
-// have ended.
+// copyPiece copies one piece of the block that the rank sends to itself. A message becomes
+// visible only when all earlier stores have ended. The block is therefore copied piece by
+// piece, so that no message waits for a store of the whole block.
 func (m *member) copyPiece(c cut, at item) {
 	from, n := c.piece(m.Between(m.Rank, m.Rank), at.segment, at.message)
 	if n > 0 {

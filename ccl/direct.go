@@ -16,9 +16,10 @@ var Direct = builtin(&Algorithm{
 	Schedule:  directSchedule,
 }, (*member).direct)
 
-// directNeighbors returns the neighbours of a rank. In a rooted collective they are the
-// root, or for the root all other ranks. In SendRecv they are the partners of the rank's
-// messages. Otherwise they are all other ranks, where port k leads to rank+k.
+// directNeighbors returns the neighbours of a rank. In a rooted collective, the neighbours
+// of the root are all other ranks, and every other rank has only the root as a neighbour.
+// In SendRecv they are the partners of the rank's messages. Otherwise they are all other
+// ranks, where port k leads to rank+k.
 func directNeighbors(p *Plan, rank int) (list []Neighbor) {
 	switch {
 	case p.Collective.Rooted():

@@ -73,8 +73,8 @@ func (c *Comm) Find(b []byte) (w *Window, off int64) {
 	return nil, 0
 }
 
-// ID returns a number that identifies the window in its communicator, the same at all
-// ranks.
+// ID returns a number that identifies the window in its communicator. All ranks have the
+// same number for a window.
 func (w *Window) ID() int { return w.id }
 
 // Window returns the window whose ID is id. It returns nil if the communicator has no such

@@ -54,7 +54,7 @@ func (m Memory) CompareAndSwap(member int, off int64, old, new uint64) (bool, er
 // Free.
 func (m Memory) Free() error { return nil }
 
-// load atomically reads and returns the word at offset off of the memory of a member.
+// load atomically reads and returns the word at offset `off` in the memory of a member.
 func load(s Segment, member int, off int64) (uint64, error) {
 	if b := s.Bytes(member); b != nil {
 		return atomic.LoadUint64(word(b, off)), nil
@@ -69,7 +69,7 @@ func bytesOf[T message | Note](v *T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(v)), unsafe.Sizeof(*v))
 }
 
-// word returns a pointer to the word at offset off of b, for atomic operations.
+// word returns a pointer to the word at offset `off` in b, for atomic operations.
 func word(b []byte, off int64) *uint64 {
 	return (*uint64)(unsafe.Pointer(&b[off : off+8][0]))
 }

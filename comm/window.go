@@ -63,8 +63,8 @@ func (w *Window) Size() int64 { return w.bytes }
 // Signals returns the number of signals that the window has at each rank.
 func (w *Window) Signals() int { return w.signals }
 
-// Bank renumbers the signals of the window at this rank: from now on the signal with index
-// first has number 0, the next signal number 1, and so on. A program can call Bank to
+// Bank renumbers the signals of the window at this rank: from now on, the signal with index
+// `first` has number 0, the next signal number 1, and so on. A program can call Bank to
 // alternate between banks, which are ranges of signals. Ranks that notify each other must
 // use the same bank.
 func (w *Window) Bank(first int) error {
@@ -118,7 +118,8 @@ func (w *Window) checkSignal(p *place, peer int) error {
 }
 
 // check sets the peer of p. It returns an error unless the window is usable, the peer
-// exists and the n bytes from offset off are inside the peer's part of the window.
+// exists and the n bytes that begin at offset `off` are inside the peer's part of the
+// window.
 func (w *Window) check(p *place, peer int, off, n int64) error {
 	if err := w.checkUsable(*p); err != nil {
 		return err
@@ -200,8 +201,8 @@ type Condition struct {
 // windowOr returns the window of the condition, or w if the condition has none.
 func (c *Condition) windowOr(w *Window) *Window { return cmp.Or(c.Window, w) }
 
-// holds reports whether a signal of this rank compares true with v now. It does not check
-// its arguments.
+// holds reports whether the comparison cmp of a signal of this rank with v is true now. It
+// does not check its arguments.
 func (w *Window) holds(signal int, cmp tl.Cmp, v int64) bool {
 	return cmp.Holds(int64(atomic.LoadUint64(word(w.local, w.signalOffset(signal)))), v)
 }
@@ -222,8 +223,8 @@ func (w *Window) WaitAny(conditions []Condition) (int, error) {
 	return max(found, 0), err
 }
 
-// TestSignal reports whether a signal of this rank compares true with v now. It does not
-// wait.
+// TestSignal reports whether the comparison cmp of a signal of this rank with v is true
+// now. It does not wait.
 func (w *Window) TestSignal(signal int, cmp tl.Cmp, v int64) (bool, error) {
 	p := place{op: "test", peer: -1, signal: signal}
 	if err := w.checkWait(p, cmp); err != nil {

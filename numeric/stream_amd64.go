@@ -11,9 +11,9 @@ func bytesToAlign(b []byte) int {
 	return int(-uintptr(unsafe.Pointer(unsafe.SliceData(b))) % cacheLine)
 }
 
-// stream copies src to dst, which have equal lengths, with stores that bypass the caches.
-// It uses plain stores before the first cache line of dst and after the last whole group,
-// and for all bytes if there is no assembly or no whole group.
+// stream copies src to dst with stores that bypass the caches. src and dst must have equal
+// lengths. The bytes before the first cache line of dst and after the last whole group are
+// copied with plain stores. Without assembly or without a whole group, all bytes are.
 func stream(dst, src []byte) {
 	head := bytesToAlign(dst)
 	groups := (len(dst) - head) / group

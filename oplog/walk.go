@@ -33,8 +33,9 @@ func (c *coder) launch(l *Launch) {
 	})
 }
 
-// effect writes or reads an effect. The ID of its operation is relative to that of the
-// previous effect, and must be at most `last`.
+// effect writes or reads an effect. The file stores the ID of the effect's operation as the
+// difference from the operation ID of the previous effect. The ID itself must be at most
+// `last`.
 func (c *coder) effect(e *Effect, last ID) {
 	c.begin()
 	relative(c, &e.Op, c.lastEffect)

@@ -228,8 +228,8 @@ func (pl *Plan) errorInExpr(x *expr, err error) error {
 	return p.errs.Err()
 }
 
-// valuesAt returns the values of all names, by slot, at a rank in a round. The value of i
-// is not set.
+// valuesAt returns the values of all names at a rank in a round, indexed by slot. The value
+// of the name i is not set.
 func (pl *Plan) valuesAt(rank, round int) []number {
 	v := slices.Clone(pl.values)
 	v[slotRank], v[slotRound], v[slotDevice] = wholeNumber(rank), wholeNumber(round), wholeNumber(pl.Devices[rank])

@@ -124,7 +124,8 @@ func ReadCSV(in io.Reader) (*Table, error) {
 }
 
 // readAnnotations reads the comments before the header of a CSV file. It returns the cells
-// of the comments that describe the columns, by the word that begins the comment.
+// of each comment that describes the columns. The key of the map is the word that the
+// comment begins with, such as "#unit,".
 func readAnnotations(r *bufio.Reader) (map[string][]string, error) {
 	annotated := map[string][]string{}
 	for {

@@ -216,9 +216,9 @@ func Buffers(kind topology.BufferKind) Option {
 
 // Submit adds a task to the program and returns its number. The task runs the function
 // `kernel` with the given arguments. Options say, for example, which tasks it waits for.
-// Under a runtime that infers dependencies, the task also waits for every earlier task of
-// the rank with which it conflicts: tasks that write what the new task reads, or that
-// access what the new task writes.
+// Under a runtime that infers dependencies, the task also waits for those earlier tasks of
+// the rank that conflict with it. These are the tasks that write what the new task reads,
+// or that access what the new task writes.
 func (b *Builder) Submit(name string, kernel any, args Args, options ...Option) ID {
 	b.checkBuilding("Submit")
 	args = slices.Clone(args) // the caller may use the slice again

@@ -118,8 +118,9 @@ func (d *device) submit() {
 	d.stampReady(was)
 }
 
-// stampReady records the current time as the time when tasks became ready. These are the
-// tasks that were added to the ready queue since its length was `was`.
+// stampReady records the current time as the time when tasks became ready. It does so for
+// the tasks in the ready queue from index `was` on. These tasks have been added since the
+// queue had `was` tasks.
 func (d *device) stampReady(was int) {
 	for i := was; i < d.ready.len(); i++ {
 		d.readyAt[d.ready.at(i)] = d.engine.Now() - d.start

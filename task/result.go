@@ -154,7 +154,8 @@ type Critical struct {
 }
 
 // key returns the Ref under which maps of tasks hold the task with the given rank and ID.
-// In an orchestration of all ranks IDs are unique over all ranks, and the Ref has rank 0.
+// If one orchestration submits the tasks of all ranks, IDs are unique over all ranks, and
+// the Ref has rank 0.
 func (r *Result) key(rank int, id ID) Ref {
 	if r.single {
 		rank = 0

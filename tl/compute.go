@@ -217,8 +217,8 @@ func opName(kind oplog.Kind, op Op) string {
 	return strings.ToUpper(name[:1]) + name[1:]
 }
 
-// Add adds y to x. Here and below, an operand of type any is a Tile or a Go number.
-// Shapes broadcast, dtypes must be equal, and a number takes the dtype of the tiles.
+// Add adds y to x. Here and below, an operand of type any is a Tile or a Go number. Shapes
+// broadcast, and dtypes must be equal. A number is converted to the dtype of the tiles.
 func (x Tile) Add(y any) Tile { return x.pe.binary(numeric.Add, x, y) }
 
 // Sub subtracts y from x. [PE.Sub] subtracts a tile from a number.
@@ -308,6 +308,6 @@ func (t *PE) FMA(x, y, z any) Tile { return t.math(numeric.FMA, x, y, z) }
 // t.Clamp(1, lo, hi).
 func (t *PE) Clamp(x, lo, hi any) Tile { return t.math(numeric.Clamp, x, lo, hi) }
 
-// Where selects elements: x where cond, a tile of u8, is not 0, and y where cond is 0. At
-// least one of x and y must be a tile.
+// Where returns the elements of x where cond is not 0, and the elements of y where cond is
+// 0. cond is a tile of u8. At least one of x and y must be a tile.
 func (t *PE) Where(cond Tile, x, y any) Tile { return t.math(numeric.Where, cond, x, y) }

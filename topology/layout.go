@@ -56,8 +56,8 @@ func (l layout) ioSwitch() Point {
 	return l.offset(Point{X: (last.X + Micrometres(l.noc.w)*l.pitch) / 2}, 0, 8)
 }
 
-// ioUCIe returns the position of a port of the IO chiplet: above the north port of the
-// cube in its column.
+// ioUCIe returns the position of the port of the IO chiplet in column col. The port is
+// above the north port of the cube in that column.
 func (l layout) ioUCIe(col int) Point { return Point{l.port(col, North).X, l.pitch} }
 
 // portRouter returns the router that the UCIe port of a side is connected to: the router

@@ -237,7 +237,7 @@ func (c *checker) checkOverrides() {
 	}
 }
 
-// checkLinks checks that the links that overrides name exist, and that endpoints still
+// checkLinks checks that every link that an override names exists, and that endpoints still
 // reach each other without the absent links. It lays out the system for this check, so the
 // shape of the system must be valid; other values may be wrong. The check takes as long as
 // Compile, so checkLinks skips it for a system without overrides.

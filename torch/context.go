@@ -204,8 +204,8 @@ func (c *Context) CCL() *ccl.Config {
 	return c.options.CCL
 }
 
-// Crit returns the longest time of a launch or collective so far, from its start to the end
-// of its last PE (crit_ns).
+// Crit returns the time of the longest launch or collective so far (crit_ns). This time is
+// from the start of the launch or collective until its last PE has ended.
 func (c *Context) Crit() Time { return c.crit }
 
 // Makespan returns the simulated time from the first command of the host, at which the

@@ -341,9 +341,9 @@ func commonStride(extent, stride []int) (step int, even bool) {
 	return step, true
 }
 
-// boxOfRange finds the box that consists of the n consecutive elements from index `first`
-// on in a row-major array with the given shape. It writes the box to `start` and `extent`,
-// and reports whether there is such a box.
+// boxOfRange finds the box that consists of n consecutive elements of a row-major array
+// with the given shape. The first of these elements has index `first`. boxOfRange writes
+// the box to `start` and `extent`, and reports whether there is such a box.
 func boxOfRange(first, n int, shape, start, extent []int) bool {
 	inner := elems(shape)
 	for axis := range shape {

@@ -215,10 +215,11 @@ func (c *CrossEntropy) Backward(gradOutput *torch.Tensor) (*torch.Tensor, error)
 	return wrapResult(who, y, err)
 }
 
-// gradient returns the gradient of logits x: their probabilities minus `target`, the target
-// probability, times the gradient of the loss. `most` and `inverse` are the saved values of
-// the rows: the largest logit and the inverse of the sum of exponentials. `loss` holds the
-// gradient of the loss, or is empty if that gradient is 1.
+// gradient returns the gradient of logits x. It subtracts `target`, the target probability,
+// from the probabilities of the logits, and multiplies the difference by the gradient of
+// the loss. `most` and `inverse` are the saved values of the rows: the largest logit and
+// the inverse of the sum of exponentials. `loss` holds the gradient of the loss, or is
+// empty if that gradient is 1.
 func gradient(x, most, inverse tl.Tile, loss []tl.Tile, target float64) tl.Tile {
 	g := x.Sub(most).Exp().Mul(inverse)
 	if target > 0 {

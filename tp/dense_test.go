@@ -12,7 +12,7 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// zeroMatrix returns a matrix of zeros. The variances of their errors are 0.
+// zeroMatrix returns a matrix of zeros. The variances of the errors of its elements are 0.
 func zeroMatrix(rows, cols int) *dense.Matrix {
 	return &dense.Matrix{Rows: rows, Cols: cols, V: make([]float64, rows*cols), Var: make([]float64, rows*cols)}
 }

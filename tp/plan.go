@@ -53,8 +53,7 @@ func Activations(weight torch.DPPolicy) torch.DPPolicy {
 	return weight
 }
 
-// replaceSplit returns the policy `on`, in which the split `by` has replaced the split
-// `old`.
+// replaceSplit returns the policy `on` with each split `old` replaced by the split `by`.
 func replaceSplit(on torch.DPPolicy, old, by torch.Split) torch.DPPolicy {
 	for _, level := range []*torch.Split{&on.Cube, &on.PE} {
 		if *level == old {

@@ -126,10 +126,10 @@ func GELU(r *torch.Rank, name string, x *torch.Tensor) (*torch.Tensor, error) {
 	}, x)
 }
 
-// SwiGLU returns gate·sigmoid(gate)·up for each element `gate` of a gate's column and the
-// element `up` that it gates. x is the result of layer, which has the option Gated. The
-// result is a new tensor with half as many columns as x. It is computed in f32 and rounded
-// once.
+// SwiGLU returns gate·sigmoid(gate)·up for each pair of elements of x. `gate` is an element
+// in a column of gates, and `up` is the element that it gates. x is the result of layer,
+// which has the option Gated. The result is a new tensor with half as many columns as x. It
+// is computed in f32 and rounded once.
 func SwiGLU(name string, layer *ColumnParallelLinear, x *torch.Tensor) (*torch.Tensor, error) {
 	r, weight := layer.rank, layer.o.weight()
 	shape := x.Shape()

@@ -95,7 +95,8 @@ func TestValues(t *testing.T) {
 
 // TestTimesWithoutValues checks that a run without the data phase has the same times as a
 // run with values. It leaves out the copies of a model's weights and the reads of checks,
-// which only a run with values makes, and the columns that need values or an op log.
+// because only a run with values makes them. It also leaves out the columns that need
+// values or an op log.
 func TestTimesWithoutValues(t *testing.T) {
 	for _, name := range names {
 		with, without := execute(t, name, bench.Options{Params: quickParams[name]}), execute(t, name, bench.Options{Params: quickParams[name], Options: torch.Options{NoData: true}})

@@ -74,8 +74,8 @@ type gemmSummary struct {
 	Utilization float64 `json:"utilization" table:"%,higher,GEMM utilization"`
 }
 
-// summary returns a table with a row for each variant that has results: their number, the
-// best result and the averages.
+// summary returns a table with a row for each variant that has results. The row has the
+// number of results, the best result and the averages.
 func (s *gemmSweep) summary() *table.Table {
 	var lines []gemmSummary
 	for _, o := range operandVariants {

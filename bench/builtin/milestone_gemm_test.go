@@ -35,9 +35,9 @@ func findGemmRow(t *testing.T, rows []table.Record, p gemmPoint) table.Record {
 }
 
 // TestGemmRows checks that the busy times of engines equal closed forms. It checks that
-// roofline_ns is the longer of two times on each PE: operations at 8192 per ns, and bytes
-// at 256 per ns. It also checks that the number of bytes equals the bytes that passed the
-// DMA.
+// roofline_ns is the longer of two times on each PE: the time of the operations, at 8192
+// per ns, and the time of the bytes, at 256 per ns. It also checks that the column `bytes`
+// equals the number of bytes that passed the DMA.
 func TestGemmRows(t *testing.T) {
 	const ns torch.Time = 1e6 // fs
 	rows := rowsOf(runGemm(t, bench.Options{}))
@@ -220,7 +220,8 @@ func TestGemmRoofline(t *testing.T) {
 	}
 }
 
-// TestGemmWithoutTime checks that a system that takes no time has rows and no figures.
+// TestGemmWithoutTime checks that the bench reports rows but draws no figures on a system
+// where products take no time.
 func TestGemmWithoutTime(t *testing.T) {
 	r := runGemm(t, bench.Options{Options: torch.Options{Topology: compilePreset(t, "alpha_beta")}})
 	if len(r.Rows.Rows) != 30 || !r.OK || len(r.Artifacts) != 5 || len(r.Notes) != 1 || r.Notes[0] != noRoofline {

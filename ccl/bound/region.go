@@ -83,8 +83,9 @@ func (b *search) partitions() []*partition {
 	return parts
 }
 
-// fill adds to each region of the partitions the ranks in the region, the units that they
-// send and receive, and the capacity of the links at the edge.
+// fill completes the regions of the partitions. It records in each region the ranks in the
+// region, the units that these ranks send and receive, and the capacity of the links at the
+// edge.
 func (b *search) fill(parts []*partition) {
 	for _, p := range parts {
 		at := make([]int, len(b.sites)) // region of each rank

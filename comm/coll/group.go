@@ -114,8 +114,8 @@ const (
 // signal returns the index of the signal of the given kind that a peer raises at this rank.
 func (g *Group) signal(kind, peer int) int { return kind*g.n + peer }
 
-// stagedAt returns the offset in the group's window of the slot for data that is staged in
-// a step. Slots alternate between even and odd steps.
+// stagedAt returns the offset of a slot in the group's window. The slot holds the data that
+// is staged in the given step. Slots alternate between even and odd steps.
 func (g *Group) stagedAt(step int64) int { return int(step&1) * g.slot }
 
 // resultAt returns the offset in the group's window of the slot for results of a step.

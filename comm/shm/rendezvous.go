@@ -65,8 +65,8 @@ const prefix = "kernbench."
 
 var namePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
 
-// joinByName joins the run that rendezvous names, which is a name or a path. The first rank
-// creates the run. joinByName returns the mapped file and its path.
+// joinByName joins the run with the given rendezvous, which is the run's name or path. The
+// first rank creates the run. joinByName returns the mapped file and its path.
 func joinByName(ctx context.Context, rendezvous string, rank, ranks int) (*file, string, error) {
 	path := rendezvous
 	if !strings.HasPrefix(path, "/") {

@@ -53,7 +53,7 @@ func firstLap(t *tl.PE, a *ccl.Args, i int) {
 	}
 }
 
-// secondLap stores the sum and forwards it, unless the next rank is the last.
+// secondLap stores the sum. It also forwards the sum, unless the next rank is the last.
 func secondLap(t *tl.PE, a *ccl.Args, i int) {
 	if a.Rank == a.Ranks-1 {
 		return // firstLap has stored the sum

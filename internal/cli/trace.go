@@ -232,8 +232,8 @@ func writePath(w io.Writer, p *analysis.Path, all bool) {
 	fmt.Fprintf(w, "\nvisits: %s\n", strings.Join(visits, " -> "))
 }
 
-// isPE reports whether `where`, the place of a part of a path, is a PE, not the host or a
-// control core.
+// isPE reports whether `where` is a PE rather than the host or a control core. `where` is
+// the place of one part of a path.
 func isPE(where string) bool { return strings.Contains(where, ".pe") }
 
 // segmentText describes what happens in a segment of a path: its kind, its operation, the

@@ -92,9 +92,9 @@ var combine = map[ccl.Reduction]func(x, y float64) float64{
 	ccl.BXor:      func(x, y float64) float64 { return float64(int64(x) ^ int64(y)) },
 }
 
-// reals returns a function that returns element i of a rank's input. The elements are
-// random numbers between -1 and 1. For a product they are near 1, so that the product of
-// all ranks' elements neither grows nor vanishes.
+// reals returns a function that returns the elements of a rank's input, one per call. The
+// elements are random numbers between -1 and 1. For a product they are near 1, so that the
+// product of all ranks' elements neither grows nor vanishes.
 func reals(r ccl.Reduction, ranks, rank int) func(i int) float64 {
 	rng := rand.New(rand.NewPCG(1, uint64(rank)))
 	return func(int) float64 { // called for elements in order

@@ -50,8 +50,8 @@ func (p *Printer) Run(ctx context.Context) (sum Summary, err error) {
 	return p.sum, err
 }
 
-// ranksText returns text that says what simulated ranks are: PEs or SIPs, and the number of
-// addends.
+// ranksText returns text that says whether simulated ranks are PEs or SIPs. For partial
+// tensors, the text also says how many addends there are.
 func (o *Options) ranksText(ranks int) string {
 	switch {
 	case o.Partial:

@@ -130,10 +130,10 @@ func (o *Options) measure(ctx context.Context, p *problem, algorithm string) (ro
 	return row, hosted.SaveTrace(c, trace.About{Version: version.Version, Program: o.Collective.String()})
 }
 
-// MeasureOn measures the first row of the options on the machine of r. The machine must
-// have the same topology, configuration of collectives and fidelity as the options, and
-// must compute values unless NoCheck is set. `compared` is the number of elements that were
-// checked. MeasureOn panics as package torch does.
+// MeasureOn measures the first of the problems that the options describe, on the machine of
+// r. The machine must have the same topology, configuration of collectives and fidelity as
+// the options, and must compute values unless NoCheck is set. `compared` is the number of
+// elements that were checked. MeasureOn panics in the same cases as package torch.
 func MeasureOn(r *torch.Rank, o Options) (row Row, compared int, err error) {
 	n, err := o.Ranks()
 	if err := cmp.Or(err, o.Validate()); err != nil {

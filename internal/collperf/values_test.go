@@ -85,8 +85,8 @@ func TestIntegersAreExact(t *testing.T) {
 	})
 }
 
-// TestIntegersTellBlocksApart checks that the expected result does not repeat itself after
-// any of several numbers of elements. Otherwise a misplaced block could have the expected
+// TestIntegersTellBlocksApart checks that the expected result differs from itself shifted
+// by several numbers of elements. Otherwise a misplaced block could have the expected
 // values.
 func TestIntegersTellBlocksApart(t *testing.T) {
 	for _, d := range numeric.DTypes {

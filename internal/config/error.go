@@ -99,9 +99,10 @@ func Flatten(err error) (all []error) {
 // the caret.
 const excerptWidth = 60
 
-// excerpt formats a line after `label`, with a caret under a column, which counts from 1.
-// Long lines are cut around the column. Each character that is not printable is replaced by
-// one printable character, so that the caret stays under the column.
+// excerpt formats a line of text with `label` in front of it and a caret under the given
+// column. Columns count from 1. Long lines are cut around the column. Each character that
+// is not printable is replaced by one printable character, so that the caret stays under
+// the column.
 func excerpt(label, line string, column int) string {
 	runes := []rune(strings.TrimRight(line, "\r\n"))
 	for i, r := range runes {
@@ -126,10 +127,11 @@ func excerpt(label, line string, column int) string {
 	return fmt.Sprintf("%s | %s%s%s\n%s | %s^", label, before, string(runes[from:to]), after, margin, pad)
 }
 
-// Nearest returns the known word that a mistyped word most likely stands for, or "". It
-// ignores case. A known word is near if it begins with the mistyped word and that has at
-// least three letters, or if the two differ by one edit, or by two if the mistyped word has
-// more than four letters. No edit is allowed in a mistyped word of one letter.
+// Nearest returns the known word that a mistyped word most likely stands for, or "" if no
+// known word is near. It ignores case. A known word is near if it begins with the mistyped
+// word, provided that the mistyped word has at least three letters. A known word is also
+// near if one edit turns the mistyped word into the known word. Two edits are allowed if
+// the mistyped word has more than four letters, and none if it has only one letter.
 func Nearest(word string, known []string) string {
 	if len(word) > 100 {
 		return ""

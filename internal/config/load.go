@@ -142,9 +142,9 @@ func (p Presets) parseLayers(ctx context.Context, file string, text []byte, from
 	return d, nil
 }
 
-// open reads the text that n, the value of an extends key, names. A bare word names a
-// preset. Any other name is the path of a file, relative to the file that contains the
-// extends key. That file is the last one in the chain. open returns the name and the text.
+// open reads the text that an extends key names, and returns the name and the text. n is
+// the value of the key. A bare word names a preset. Any other name is the path of a file,
+// relative to the file that contains the key. That file is the last one in the chain.
 func (p Presets) open(ctx context.Context, n *node, from chain) (name string, text []byte, err error) {
 	presets := strings.Join(p.Names(), ", ")
 	if n.kind != scalar || n.tag != "!!str" {

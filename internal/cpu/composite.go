@@ -131,8 +131,8 @@ func matrixSize(s oplog.Shape) (rows, cols int) {
 }
 
 // operand converts argument a of a composite to an operand of the plan. A number or a tile
-// in TCM needs no requests. For an operand at a peer, operand also sets the pointer of a to
-// the peer's memory. `out` is the result of the composite.
+// in TCM needs no requests. If the argument is at a peer, operand also changes its pointer
+// to an address in the peer's memory. `out` is the result of the composite.
 func (b *builder) operand(a *tl.Arg, out *tl.Value) (pe.Matrix, error) {
 	if a.IsScalar {
 		return pe.Matrix{}, nil

@@ -77,8 +77,9 @@ func (m *Matrix) Slice(row, col, rows, cols int) *Matrix {
 	return out
 }
 
-// Beside concatenates matrices with the same number of rows from left to right. Examples
-// are the heads of an attention and the columns of several ranks.
+// Beside places matrices next to each other, from left to right. All matrices must have the
+// same number of rows. Examples are the heads of an attention and the columns of several
+// ranks.
 func Beside(ms ...*Matrix) *Matrix {
 	require(len(ms) > 0, "Beside of no matrices")
 	cols := 0

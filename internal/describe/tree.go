@@ -222,8 +222,8 @@ func leaf(name string, facts ...string) branch {
 	return branch{text: name + ": " + strings.Join(facts, ", ")}
 }
 
-// write writes the branch and the branches below it. `first` is the indent of its own line,
-// and `rest` is the indent of the lines below.
+// write writes the branch and the branches below it. `first` is the indent of the line of
+// the branch itself, and `rest` is the indent of the lines below that line.
 func (b branch) write(w *strings.Builder, first, rest string) {
 	w.WriteString(first + b.text + "\n")
 	for i, s := range b.sub {

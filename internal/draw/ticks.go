@@ -77,8 +77,8 @@ func doubling(values []float64) bool {
 	return len(distinct) > 1 && 2*powers > len(distinct)
 }
 
-// powerOfTwoTicks returns a tick for each power of two from lo to hi. It labels every
-// power. If these are too many labels, it labels every n-th power, counted from 2⁰.
+// powerOfTwoTicks returns a tick for each power of two from lo to hi. It labels every power
+// if there are at most `limit` powers, and otherwise every n-th power, counted from 2⁰.
 func powerOfTwoTicks(lo, hi float64, limit int) []tick {
 	first, last := int(math.Ceil(math.Log2(lo)-1e-9)), int(math.Floor(math.Log2(hi)+1e-9))
 	every := (last-first)/limit + 1

@@ -43,8 +43,9 @@ func (s *scratch) fetch(e *Executor, op *oplog.Op) {
 	}
 }
 
-// compute computes the units in [from, to) of an operation. Units are rows of products and
-// elements of other operations. An operation that cannot be divided is computed as a whole.
+// compute computes the units in [from, to) of an operation. A unit of a product is a row of
+// the result, and a unit of another operation is an element. An operation that cannot be
+// divided is computed as a whole.
 func (s *scratch) compute(op *oplog.Op, from, to int) {
 	if len(s.dst) == 0 {
 		return

@@ -10,9 +10,9 @@ import (
 // The functions of this file move bytes between values and memory. moveBox and gather
 // release the lock while they copy.
 
-// moveBox moves the box of op, the part of op's value that is in memory, between the slice
-// `value` and the memory of op. The function `do` gives the direction: it reads or writes
-// memory.
+// moveBox moves bytes between the slice `value` and the memory of op. The bytes are the box
+// of op, which is the part of op's value that is in memory. The function `do` gives the
+// direction: it reads or writes memory.
 func (e *Executor) moveBox(op *oplog.Op, value []byte, do accessFunc) error {
 	e.mu.Unlock()
 	defer e.mu.Lock()
@@ -79,8 +79,9 @@ type cursor struct {
 	off int64 // offset in the row
 }
 
-// next returns the space, the address and the number n of the next contiguous bytes, at
-// most `limit` of them, and advances the cursor. At the end n is 0.
+// next returns where the next contiguous bytes begin, as a space and an address, and how
+// many there are. n is at most `limit`. next then advances the cursor past these bytes. At
+// the end, n is 0.
 func (c *cursor) next(limit int64) (space oplog.Space, addr, n int64) {
 	for len(c.mem) > 0 {
 		a := c.mem[0]

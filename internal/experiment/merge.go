@@ -40,13 +40,13 @@ type MergeOptions struct {
 }
 
 // Merge writes the results of shards, or of parts of a sweep, to the file `out`. With all
-// points, the file is byte for byte the file that the whole sweep would have written.
-// Points that none of the given files has are an error unless o.Partial is set. Points of
+// points, the file is byte for byte the file that the whole sweep would have written. A
+// point that is in none of the given files is an error unless o.Partial is set. Points of
 // different builds of the program are an error if o.Strict is set. The sweeps of the given
 // files may still be running. If the file `out` exists, Merge replaces it only if it is an
-// undamaged file of results and either has no points, or belongs to the same sweep and has
-// only points that are also in the given files. The error is a [*FileError] unless `out`
-// could not be written.
+// undamaged file of results. That file must also have no points, or belong to the same
+// sweep and have only points that are in the given files. The error is a [*FileError]
+// unless `out` could not be written.
 func Merge(ctx context.Context, out string, o MergeOptions, files ...string) (m Merged, err error) {
 	g, err := gather(ctx, files)
 	if err != nil {

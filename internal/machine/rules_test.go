@@ -258,8 +258,8 @@ func same[T comparable](t tester, what string, got, want T) {
 	}
 }
 
-// lineBelow returns the position of the source line that is the given number of lines below
-// its caller's line, as file:line. Error messages have this format.
+// lineBelow returns the position of the source line that is `below` lines below the call of
+// lineBelow, as file:line. Error messages have this format.
 func lineBelow(below int) string {
 	_, file, line, _ := runtime.Caller(1)
 	return fmt.Sprintf("%s:%d", filepath.Base(file), line+below)

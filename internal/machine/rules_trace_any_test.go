@@ -108,9 +108,9 @@ var smallQueueSteps = []kernelStep{
 }
 
 // clearSignal subtracts 1 from the given signal of this PE and waits until the signal is 0.
-// Then it sends a message to the PE in the west, which sets this signal. It waits for the
-// same message from the PE in the east, whose signal this PE sets. A PE therefore sets the
-// signal of the next PE only while that signal is 0.
+// The PE in the west sets this signal, and this PE sets the signal of the PE in the east.
+// clearSignal therefore sends a message to the west and waits for the same message from the
+// east. So a PE sets the signal of the next PE only while that signal is 0.
 func clearSignal(t *tl.PE, signal int) {
 	t.Notify(t.Rank(), signal, tl.Add, -1)
 	t.WaitSignal(signal, tl.LE, 0)

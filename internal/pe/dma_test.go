@@ -97,8 +97,8 @@ func comm(r Request) Request {
 	return r
 }
 
-// TestDMA checks the end times of requests that are submitted together, which depend on
-// set-up, link, channel capacity, class and overlapping memory.
+// TestDMA checks the end times of requests that are submitted together. These times depend
+// on set-up, link, channel capacity, class and overlapping memory.
 func TestDMA(t *testing.T) {
 	for _, c := range []struct {
 		name        string

@@ -51,7 +51,8 @@ func (c *core) Load(v *tl.Value, from tl.Block) error {
 	return r.read(&x, tile)
 }
 
-// read copies the bytes of the region that the runs x describe to a tile.
+// read copies bytes from the region to a tile. The runs x describe which bytes of the
+// region these are.
 func (r *region) read(x *blockRuns, tile []byte) error {
 	return x.each(func(at, in, n int64) error {
 		copy(tile[in:in+n], r.bytes[at:])

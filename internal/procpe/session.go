@@ -85,8 +85,8 @@ var ErrDeadlock = errors.New("a deadlock, no kernel of the rank can continue")
 // workers that run no kernel. It returns an error if there is nothing to wait for.
 //
 // If the wait fails, the error says what the workers wait for, and wraps ErrDeadlock or an
-// error of comm. After an error of comm, Resume makes waits of kernels for signals fail
-// too.
+// error of comm. After an error of comm, a kernel that waits for a signal fails too when
+// Resume continues it.
 func (s *Session) Wait(workers []*Worker, also ...comm.Condition) error {
 	s.conditions = append(s.conditions[:0], also...)
 	locals := 0

@@ -167,8 +167,8 @@ func (op *Operation) IsPartial() bool { return op.partial }
 // In reports whether op is in the stream of rank r.
 func (op *Operation) In(r *Rank) bool { return slices.Contains(op.streams, &r.stream) }
 
-// Follow makes op, which is a part of the operations in `list`, belong to the streams of
-// all ranks that call these operations.
+// Follow makes op belong to the streams of all ranks that call the operations in `list`. op
+// is a part of these operations.
 func (op *Operation) Follow(list ...*Operation) {
 	op.streams = nil
 	for _, m := range list {

@@ -11,10 +11,10 @@ import (
 )
 
 // blameStuck calls the function `blame` for each rank that keeps the requested operations
-// from making progress, with the error of the rank. These are the ranks that returned
-// without a call that other ranks wait for. If there are none, they are the ranks that wait
-// for each other. If there are none of these either and d is not nil, they are the ranks
-// whose kernels take part in the deadlock d.
+// from making progress, with the error of the rank. First it blames the ranks that returned
+// without a call that other ranks wait for. If no rank did so, it blames the ranks that
+// wait for each other. If no ranks do so either and d is not nil, it blames the ranks whose
+// kernels take part in the deadlock d.
 func (s *Scheduler) blameStuck(blame func(*Rank, error), d *sim.Deadlock) {
 	found := false
 	each := func(fault func(*Rank) error) {

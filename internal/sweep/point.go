@@ -71,8 +71,8 @@ func (p *Plan) resolvePath(name string) string {
 // grid may have any number of them.
 const maxLoaded = 16
 
-// key returns a text that is equal for choices of a plan with the same configurations. The
-// files of CCL and Tasks are the same for all choices of a plan and are left out.
+// key returns a text that identifies the configurations of a choice among the choices of a
+// plan. The files of CCL and Tasks are the same for all choices of a plan and are left out.
 func (s choice) key() string { return fmt.Sprintf("%q %q", s.Topology, s.Sets) }
 
 // configHashes returns the hashes of the topology, the configuration of collectives and the

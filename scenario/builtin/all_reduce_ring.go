@@ -137,8 +137,9 @@ func ringTasks(rings func(n int) []ring) any {
 }
 
 // submit submits the step as a task that depends on the task `after`, and returns the new
-// task. After step 0, the task waits until the previous rank has put data into this rank's
-// window. The task therefore declares that it writes this data.
+// task. In each step except step 0, the task waits until the previous rank has put data
+// into this rank's window. The task therefore declares this data as InOut, as if it wrote
+// the data itself.
 func (h hop) submit(b *task.Builder, x, work, out *task.Tensor, after task.ID) task.ID {
 	part := func(x *task.Tensor) task.Region { return vectorRegion(x, h.from, h.elems) }
 	if 2*h.step > h.last {

@@ -79,8 +79,8 @@ func (j *job) launch(ctx context.Context, r *Result) error {
 
 // binding returns the cores that ranks are bound to. It returns nil if no devices were
 // named. Ranks are bound only if they are processes and every device is the number of a
-// core that this process may use. Devices that are not cores are valid too, because to
-// kernels devices are only numbers.
+// core that this process may use. Other device numbers are also valid, because kernels use
+// devices only as numbers.
 func (j *job) binding() *Binding {
 	if !j.plan.Bind {
 		return nil

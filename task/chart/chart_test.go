@@ -369,8 +369,9 @@ func BenchmarkGantt(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(r.Spans)), "ns/span")
 }
 
-// TestIdleShare checks the idle_share of a row. It must be right if the time of all compute
-// cores does not fit into a Time, never negative, and 0 for a run that takes no time.
+// TestIdleShare checks the idle_share of a row. It must be right even if the sum of the
+// times of all compute cores does not fit into a Time. It must never be negative, and must
+// be 0 for a run that takes no time.
 func TestIdleShare(t *testing.T) {
 	for _, tt := range []struct {
 		name string

@@ -250,7 +250,7 @@ func TestALaunchBehindCoalescedCollectives(t *testing.T) {
 }
 
 // TestCoalescingThatFailsReducesNothing checks that a partial tensor keeps its addends if
-// the function of Coalescing returns an error.
+// the function that was passed to Coalescing returns an error.
 func TestCoalescingThatFailsReducesNothing(t *testing.T) {
 	_, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 		x := torch.Must(r.FromSlice(lists.Count(1, 5), torch.F32, torch.Shape{5}, torch.DPPolicy{PE: torch.Partial, NumCubes: 1, NumPEs: 3}))

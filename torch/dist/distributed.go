@@ -277,9 +277,9 @@ func SplitGroup(r *torch.Rank, parent *Group, lists [][]int, opts ...GroupOption
 	return own, err
 }
 
-// subgroups makes one group of each list of ranks in the parent, or in the default group if
-// parent is nil. It returns the group of the caller (own), which may be nil, and all
-// groups. op is the name of the calling function, for errors.
+// subgroups makes one group from each list. A list contains ranks in the parent, or in the
+// default group if parent is nil. subgroups returns the group of the caller (own), which
+// may be nil, and all groups. op is the name of the calling function, for errors.
 func (d *state) subgroups(op string, parent *Group, lists [][]int, opts []GroupOption) (own *Group, all []*Group, err error) {
 	refuse(len(lists) == 0, op, "no groups: give a list of ranks for each")
 	in := map[int]int{}

@@ -154,10 +154,10 @@ func (d *state) enqueueMessage(op P2POp, group []*Group, batch bool) (*Work, err
 	return d.arrive(d.w.callForEnd(g.shared, from, to, op), int(op.Kind), r, -1)
 }
 
-// callForEnd returns the call that op, one end of a message, belongs to. If the other end
-// has been enqueued and may be matched now, the result is the call of that other end. If
-// not, the result is a new call. `from` and `to` are the ranks of the sender and the
-// receiver in the group g.
+// callForEnd returns the call of the message that op is one end of. If the other end has
+// been enqueued and may be matched now, the result is the call of that other end. If not,
+// the result is a new call. `from` and `to` are the ranks of the sender and the receiver in
+// the group g.
 func (c *world) callForEnd(g *groupState, from, to int, op P2POp) *call {
 	other := messageKey{g, from, to, op.Tag, Sends + Recvs - op.Kind}
 	first := 0

@@ -131,8 +131,8 @@ const Whole = -1
 
 // Analyse reports on the launch with the given number, or on the whole program for [Whole].
 // If the trace has no program, as in older versions, it reports on the longest launch
-// instead of the program. Lists of launches, of links and of PEs waited for have at most
-// `top` entries.
+// instead of the program. The lists of launches, of links, and of PEs that the slowest PE
+// waited for have at most `top` entries.
 func (t *Trace) Analyse(launch int64, top int) (*Report, error) {
 	r := &Report{About: t.About, Events: t.Events, Launches: len(t.launches), Program: t.Program}
 	l, err := t.pick(launch)

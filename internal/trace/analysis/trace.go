@@ -130,8 +130,8 @@ func (t *Trace) launchAt(s *slice) *int64 {
 	return new(t.launchOf[first[i-1]])
 }
 
-// activity returns the index of the slice of the activity with the given number, and
-// reports whether there is such an activity.
+// activity looks up the activity with the given number. It returns the index of the
+// activity's slice, and reports whether the activity exists.
 func (t *Trace) activity(id int64) (int32, bool) {
 	i, ok := slices.BinarySearchFunc(t.activities, id, func(i int32, id int64) int {
 		return cmp.Compare(t.slices[i].id, id)
