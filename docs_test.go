@@ -228,8 +228,8 @@ func hasHeading(page, anchor string) bool {
 	return false
 }
 
-// listing returns the code block of a page that has the given language and begins with the
-// text `begin`.
+// listing returns a code block of a page: the first block in the given language that begins
+// with the text `begin`.
 func listing(t *testing.T, page, language, begin string) string {
 	t.Helper()
 	_, block, found := strings.Cut(read(t, page), "```"+language+"\n"+begin)

@@ -41,9 +41,9 @@ type Neighbor struct {
 	Inbox    int // the index of this rank in the Neighbors of the peer
 }
 
-// withInboxes returns the neighbours of a rank with the field Inbox set to the index of the
-// rank in the list of the neighbour. `neighbors` returns the neighbours of any rank without
-// Inbox.
+// withInboxes returns the neighbours of a rank and sets the field Inbox of each. Inbox is
+// the index that the rank has in the neighbour's own list of neighbours. The function
+// `neighbors` returns the neighbours of any rank, without Inbox.
 func withInboxes(rank int, neighbors func(rank int) []Neighbor) []Neighbor {
 	list := neighbors(rank)
 	for i := range list {

@@ -45,7 +45,7 @@ func newCut(p *Plan, largest int) cut {
 // Suppose that w messages are sent ahead and a queue has Slots slots. Then a hop carries w
 // messages in the time of one message. It carries Slots-w+1 messages in the time that a
 // credit takes to return, because a rank that waits for a credit returns none. The result
-// assumes that a message takes twice as long as a credit.
+// makes both rates equal if a message takes twice as long as a credit: w = 2(Slots-w+1).
 func (p *Plan) Ahead() int { return max(1, 2*(p.Slots+1)/3) }
 
 // piece returns the offset and the length of one piece of one segment, in a block of n

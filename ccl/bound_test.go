@@ -8,9 +8,10 @@ import (
 )
 
 // TestBoundHoldsForPutAndGet checks that an all-reduce by Put and Get takes at least the
-// bound and comes near it. A PE that reads and writes the memory of other PEs sends fewer
-// than two messages per element through the port of its DMA, because memory slices send and
-// receive, too. The bound counts the memory slices.
+// bound and comes near it. When a PE reads and writes the memory of other PEs, the data
+// also passes through the ports of their memory slices. The port of its own DMA engine
+// therefore carries fewer than two messages per element. The bound holds because it counts
+// the ports of the memory slices as well.
 func TestBoundHoldsForPutAndGet(t *testing.T) {
 	e := ccl.NewPutGet(8, 1<<19) // elements of 2 bytes
 	g, pes := e.System(t)

@@ -30,7 +30,7 @@ func (p *Plan) hierarchy() Layout {
 }
 
 // usesRootRings reports whether the root cubes of the devices exchange blocks around rings.
-// The alternative is to continue the tree between devices. That is used if rows and columns
+// If it returns false, the tree continues between devices. This is so if rows and columns
 // of devices do not wrap, or if there is so little data that only the number of hops
 // matters.
 func (p *Plan) usesRootRings() bool {

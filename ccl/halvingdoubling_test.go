@@ -150,8 +150,8 @@ func TestHalvingDoublingNeedsFewSlots(t *testing.T) {
 	}
 }
 
-// BenchmarkHalving128 measures the simulation of an all-reduce of 128 ranks in 32,512
-// messages. No values are computed.
+// BenchmarkHalving128 measures the simulation of an all-reduce of 128 ranks. Each rank
+// sends 2·127 messages, so that there are 32,512. No values are computed.
 func BenchmarkHalving128(b *testing.B) {
 	const ranks = 128
 	e := classic(HalvingDoubling, AllReduce, ranks, leastBlock*ranks)

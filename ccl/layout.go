@@ -12,8 +12,9 @@ type Layout struct {
 }
 
 // NewLayout returns the layout of a group whose rank i is PE pes[i] of the system. The
-// layout is known if three conditions hold. All SIPs have ranks, in order. On each SIP the
-// same cube or every cube has one rank. All ranks are on the same PE of their cubes.
+// layout is known if three conditions hold. First, all SIPs have ranks, and the ranks are
+// in the order of the SIPs. Second, each SIP has either one rank, on the same cube of each
+// SIP, or one rank on every cube. Third, all ranks are on the same PE of their cubes.
 // Otherwise NewLayout returns the zero Layout.
 func NewLayout(g *topology.Graph, pes []int) (l Layout) {
 	s := g.Spec()

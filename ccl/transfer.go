@@ -81,8 +81,10 @@ func (m *member) pick(transfers []*transfer) int {
 type chunks func(i int) (at, n int, more bool)
 
 // TreeChunks returns the number of chunks into which n elements are divided to move over a
-// tree. There are enough chunks that consecutive hops overlap, as far as a queue has slots
-// for them. No chunk is so small that its overhead exceeds the time of its bytes.
+// tree. There are at least so many chunks that none has more than p.Chunk elements. To let
+// consecutive hops overlap, there may be more: up to 16, up to the number of slots of a
+// queue, and as long as a chunk has at least 512 elements. The overhead of a smaller chunk
+// would exceed the time of its bytes.
 func (p *Plan) TreeChunks(n int) int {
 	const small, enough = 512, 16
 	return max(tl.CDiv(n, p.Chunk), min(n/small, p.Slots, enough))
@@ -102,7 +104,7 @@ func (p *Plan) treeChunks(place, n int) chunks {
 }
 
 // transfer returns a transfer whose items are the chunks of c. `do` handles each chunk that
-// is not empty. `needs` appends the cases that such a chunk waits for to `cases`.
+// is not empty. `needs` appends to `cases` the cases that such a chunk waits for.
 func (c chunks) transfer(needs func(cases []tl.Case, at, n int) []tl.Case, do func(at, n int)) *transfer {
 	var cases []tl.Case
 	return &transfer{

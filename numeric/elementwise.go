@@ -237,7 +237,8 @@ func element(d DType, buf []byte, i int) []byte {
 
 // Equal compares a and b element by element. It returns the index of the first element that
 // differs, or -1 if none differs. Any NaN equals any NaN; +0 and -0 differ. If a and b have
-// different lengths, the first element that only one of them has differs.
+// different lengths and no common element differs, Equal returns the length of the shorter
+// one.
 func Equal(d DType, a, b []byte) int {
 	if bytes.Equal(a, b) {
 		return -1

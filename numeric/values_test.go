@@ -121,7 +121,7 @@ func boolToInt(b bool) int {
 	return 0
 }
 
-// show returns a value as text, for floats with its bit pattern.
+// show returns a value as text. The text of a float includes the bit pattern.
 func show(d DType, bits uint64) string {
 	if d.IsFloat() {
 		return fmt.Sprintf("%v (%#x)", decode(d, bits), bits)

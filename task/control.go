@@ -110,7 +110,8 @@ func (d *device) release(core int) {
 }
 
 // submit stores the next task of the program. It records the current time as the time when
-// the task was stored and, if the task is ready at once, when it became ready.
+// the task was stored. If the task is ready at once, submit also records the current time
+// as the time when the task became ready.
 func (d *device) submit() {
 	was := d.ready.len()
 	id := d.schedule.submit()

@@ -16,8 +16,8 @@ import (
 // The formulas assume that storage has space for all tasks.
 
 // flightTime returns F: the time from the end of a task's dispatch to the end of its
-// kernel, which takes d. It consists of the way to the compute core, the switch of the
-// core, and the kernel.
+// kernel. F consists of the way to the compute core, the switch of the core, and d, the
+// time of the kernel.
 func (c *Control) flightTime(d topology.Time) topology.Time { return c.ToCompute + c.CoreSwitch + d }
 
 // handlingTime returns w + F + R: the time from the start of a task's dispatch until the

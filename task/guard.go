@@ -51,7 +51,7 @@ func (g *guard) begin(m tl.Machine, t *Task, member int) {
 	g.ports = t.ports(g.ports[:0], member)
 }
 
-// call runs the kernel of the task, for the member that begin has set.
+// call runs the kernel of the task as the member that was passed to the method begin.
 func (g *guard) call() {
 	t := g.task
 	ptrs := make([]tl.Ptr, 0, len(t.Args))

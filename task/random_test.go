@@ -124,7 +124,8 @@ func (s *sample) aliases(x *sampleTask) bool {
 }
 
 // forElements calls f once for each index of the regions of task x. The argument of f has
-// the positions, in their arrays, of the elements of all regions at that index.
+// an entry for each region: the position of the region's element at that index, in the
+// array of the region.
 func (s *sample) forElements(x *sampleTask, f func(at []int)) {
 	at, index := make([]int, len(x.regions)), make([]int, len(x.extent))
 	for _, n := range x.extent {

@@ -9,9 +9,9 @@ import (
 
 // Dependencies returns, for each task, the earlier tasks of its rank that it waits for, in
 // order and without duplicates. These are the tasks of its explicit edges and, if
-// `inferred` is set, the tasks with which it conflicts. A conflict with a task whose whole
-// region was overwritten in between is left out, because it follows from the conflict with
-// the overwriting task.
+// `inferred` is set, the tasks with which it conflicts. A conflict with an earlier task is
+// left out if another task has overwritten the whole region of the earlier task in between.
+// The conflict with the overwriting task implies the one with the earlier task.
 func (p *Program) Dependencies(inferred bool) [][]ID {
 	d := newDependencies(inferred)
 	d.extend(p)

@@ -25,8 +25,9 @@ import (
 func countWithRegion(t *tl.PE, _ tl.Ptr, n int) { count(t, n) }
 
 // TestValueTimes checks how long an orchestration waits for a value. A builder on the
-// device reads memory when the end of the task is known. Builders of other ranks receive a
-// message. The host reads over its link, and then builds another graph.
+// device reads the value from memory when the end of the task is known. If the next task is
+// on another rank, the builder of that rank receives the value in a message. The host reads
+// the value over its link, and then builds another graph for the next task.
 func TestValueTimes(t *testing.T) {
 	const ops = 700
 	for _, across := range []bool{false, true} {

@@ -165,8 +165,8 @@ func (t *PE) math(op Op, args ...any) Tile {
 }
 
 // begin checks the operands of an engine's command and stores the command in t.c. The
-// method `compute` then passes the command to the machine. t is nil if the first operand is
-// a zero Tile.
+// method `compute` then passes the command to the machine. If the first operand is a zero
+// Tile, t is nil and begin panics.
 func (t *PE) begin(kind oplog.Kind, op Op, args ...any) {
 	if t == nil {
 		panic(misuse(opName(kind, op), operandsText(args), errZeroTile))

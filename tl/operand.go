@@ -12,7 +12,7 @@ import (
 	"github.com/kernbench/kernbench/oplog"
 )
 
-// argument sets a to the operand x, in the form that the machine accepts. It returns an
+// argument stores the operand x in *a, in the form that the machine accepts. It returns an
 // error if x is not a valid operand. If `refs` is set, x may be a Ref; only composites
 // accept Refs.
 func (t *PE) argument(a *Arg, x any, refs bool) error {

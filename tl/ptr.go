@@ -29,10 +29,10 @@ type Ptr struct {
 	Shard  *Shard   // the memory that it may access; nil if only the machine checks accesses
 }
 
-// Dim returns the number of elements along an axis of the part of the tensor that the PE
-// holds. It returns 0 if the PE holds no elements, or if the pointer comes from Strided,
-// which does not know the extents. A negative axis counts from the end. The result does not
-// change when the pointer moves.
+// Dim returns the extent of an axis: the number of elements along the axis in the PE's part
+// of the tensor. It returns 0 if the PE holds no elements, or if the pointer comes from
+// Strided, which does not know the extents. A negative axis counts from the end. The result
+// does not change when the pointer moves.
 func (p Ptr) Dim(axis int) int {
 	if axis < 0 {
 		axis += int(p.Rank)

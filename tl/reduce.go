@@ -27,8 +27,9 @@ import (
 //
 //	t.Wait(t.Composite(tl.ReducePeers(tl.OpAdd, out, x, tl.Shape{n}, tl.F32)))
 //
-// Signals order the command with the peers: each peer calls [PE.Notify] when its block is
-// ready, and this PE notifies the peers after [PE.Wait] that their blocks have been read.
+// Signals order the command with the peers. Each peer calls [PE.Notify] when its block is
+// ready. When [PE.Wait] has returned, this PE notifies the peers that their blocks have
+// been read.
 func ReducePeers(op Op, out, x Ptr, s Shape, dtype DType, peers ...int) Command {
 	return Command{kind: oplog.ReducePeers, math: op, out: out, x: x, shape: slices.Clone(s), dtype: dtype, peers: slices.Clone(peers)}
 }

@@ -43,8 +43,8 @@ func CanSend(port Port, s Shape, dtype DType) Case {
 	return Case{Kind: SendCase, Port: port, Bytes: v.Bytes()}
 }
 
-// CanSignal returns a case that holds when the comparison of a signal of this PE with v
-// holds, such as "signal 0 >= 2" for CanSignal(0, GE, 2).
+// CanSignal returns a case that holds when a comparison of a signal of this PE with v is
+// true: CanSignal(0, GE, 2) holds when signal 0 is at least 2.
 func CanSignal(signal int, cmp Cmp, v int) Case {
 	return Case{Kind: SignalCase, Signal: signal, Cmp: cmp, Value: int64(v)}
 }

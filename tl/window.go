@@ -8,8 +8,8 @@ import (
 )
 
 // Put writes a tile into a peer's part of a window, at the offset that p has in this PE's
-// own part. The peer is a rank of the launch, the window a tensor argument of the launch.
-// [PE.Notify] signals the peer that the data has arrived.
+// own part. The peer is a rank of the launch. The window is a tensor argument of the
+// launch. To tell the peer that the data has arrived, call [PE.Notify] after Put.
 func (t *PE) Put(peer int, p Ptr, x Tile, opts ...Option) {
 	if err := t.checkUsable(&x); err != nil {
 		panic(t.fail("Put", peerText(peer, x.v.String()), err))

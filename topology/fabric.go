@@ -44,9 +44,10 @@ func (g *Graph) SIPGrid() (w, h int) { return g.fabric.w, g.fabric.h }
 func (g *Graph) SIPAt(sip int) (col, row int) { return g.fabric.position(sip) }
 
 // SIPNeighbors returns the neighbours of a SIP in the fabric, each once. In a grid the
-// order is north, east, south, west (next, previous on a ring or line). In a fully
-// connected fabric or on a switch, the neighbours are all other SIPs in ascending order.
-// Neighbours follow from the shape of the fabric; absent links make no difference.
+// order is north, east, south, west. On a ring or line the next SIP comes before the
+// previous SIP. In a fully connected fabric or on a switch, the neighbours are all other
+// SIPs in ascending order. Neighbours follow from the shape of the fabric; absent links
+// make no difference.
 func (g *Graph) SIPNeighbors(sip int) []int {
 	var near []int
 	switch g.spec.System.SIPs.Topology {

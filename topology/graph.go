@@ -120,7 +120,8 @@ func (g *Graph) Link(id LinkID) Link { return g.links[id] }
 // Links returns all links, indexed by LinkID; read only.
 func (g *Graph) Links() []Link { return g.links }
 
-// Out returns the links out of a component, in the order of their ids; read only.
+// Out returns the links out of a component, in the order of their ids. The caller must not
+// change the slice.
 func (g *Graph) Out(id NodeID) []Link { return g.links[g.first[id]:g.first[id+1]] }
 
 // LinkBetween returns the direct link from one component to another, or the first of

@@ -61,8 +61,9 @@ func (n Node) isJunction() bool { return n.Kind == KindRouter || n.Kind == KindI
 // lane returns the number by which a route from one node to another selects a parallel
 // link: of k parallel links, the route takes link number lane mod k. The lane is the index
 // of the source PE in its SIP plus the number of the destination SIP; see Route. An HBM
-// slice counts as its PE, and other nodes of a cube count as the first PE of the cube. For
-// a source outside all cubes, or a destination outside all SIPs, the term is 0.
+// slice counts as its PE, and other nodes of a cube count as the first PE of the cube. The
+// index is 0 for a source outside all cubes, and the number is 0 for a destination outside
+// all SIPs.
 func (g *Graph) lane(from, to NodeID) int {
 	src, dst := g.Node(from), g.Node(to)
 	lane := int(max(dst.SIP, 0))

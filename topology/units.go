@@ -119,9 +119,9 @@ func (s *Spec) checkGraphMemory() error {
 	return nil
 }
 
-// graphBytes estimates the memory of the graph. It counts the components and links of SIP
-// 0, and for all SIPs the links and the index of each component's first link. The lists of
-// SIP 0 count twice, because a list that grows exists twice for a moment.
+// graphBytes estimates the memory of the graph. It counts the components and links of SIP 0
+// twice, because a list that grows exists twice for a moment. For every SIP it counts the
+// links, and for each component the index of its first link.
 func (s *Spec) graphBytes() uint64 {
 	const (
 		linksPerRouter = 4

@@ -420,8 +420,9 @@ func TestOrderThroughViews(t *testing.T) {
 	}
 }
 
-// TestAsyncWorkOnViews checks that elements that an asynchronous collective writes cannot
-// be read before Wait, neither through the tensor nor through a view.
+// TestAsyncWorkOnViews checks that Numpy fails before Wait has been called if it would read
+// elements that an asynchronous collective writes. This holds for the tensor and for its
+// views.
 func TestAsyncWorkOnViews(t *testing.T) {
 	l, err := hostedtest.Spawn(t, 2, func(r *torch.Rank) error {
 		rank := r.Rank()

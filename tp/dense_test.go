@@ -25,9 +25,9 @@ func roundingError(z float64, d torch.DType) float64 {
 }
 
 // layerNorm computes the expected result of LayerNorm. It subtracts the mean from each row
-// of x, divides the row by √(mean square + eps), multiplies it by gain and adds bias. x has
-// no errors; gain and bias have one row. Each step rounds to d. A machine that computes the
-// mean square before it subtracts the mean has larger errors.
+// of x, divides the row by √(mean square + eps), multiplies it by gain and adds bias. It
+// treats x as exact. gain and bias have one row. Each step rounds to d. A machine that
+// computes the mean square before it subtracts the mean has larger errors.
 func layerNorm(x, gain, bias *dense.Matrix, eps float64, d torch.DType) *dense.Matrix {
 	centred, n := zeroMatrix(x.Rows, x.Cols), float64(x.Cols)
 	for i := range x.Rows {
@@ -48,7 +48,7 @@ func layerNorm(x, gain, bias *dense.Matrix, eps float64, d torch.DType) *dense.M
 }
 
 // crossEntropy computes the expected loss: log Σ exp(x) - x[target] for each row x of
-// logits, in one column. The logits have no errors. Each step rounds to d.
+// logits, in one column. It treats the logits as exact. Each step rounds to d.
 func crossEntropy(logits *dense.Matrix, targets []int, d torch.DType) *dense.Matrix {
 	out := zeroMatrix(logits.Rows, 1)
 	for i, target := range targets {

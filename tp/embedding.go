@@ -84,8 +84,9 @@ func (e *VocabParallelEmbedding) Free() error { return errors.Join(e.Weight.Free
 // The ids are on the host. Kernels therefore read only rows of the table, and also run with
 // --data=off, without values.
 //
-// The rows have the same bits as in the table. A rank that does not have a token adds -0,
-// because adding 0 would turn a -0 of the table into 0.
+// The rows have the same bits as in the table. The ranks add their rows. A rank adds -0 for
+// a token whose row is in another rank's part of the table, because adding 0 would turn a
+// -0 of the table into 0.
 func (e *VocabParallelEmbedding) Forward(ids []int) (*torch.Tensor, error) {
 	rows, err := e.resultRows(ids)
 	if err != nil {

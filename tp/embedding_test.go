@@ -15,7 +15,8 @@ import (
 )
 
 // TestEmbedding checks that Forward returns rows of the table bit for bit, including -0, in
-// several placements. The result has all rows on every rank, or each rank's share.
+// several placements. Every rank gets all rows or, with SequenceParallel, its share of the
+// rows.
 func TestEmbedding(t *testing.T) {
 	const world, vocab, hidden = 4, 24, 13
 	table := make([]float32, vocab*hidden)

@@ -69,8 +69,8 @@ func firstRowBoxes(r *torch.Rank, weight torch.DPPolicy, cols int) []box {
 	return slices.DeleteFunc(resultBoxes(r, weight, 1, cols), func(b box) bool { return b.row > 0 })
 }
 
-// resultBoxes returns the box that each PE computes of a result with the given rows and
-// columns, if the weight has the given placement.
+// resultBoxes returns, for each PE, the box of the result that the PE computes. The result
+// has the given numbers of rows and columns, and the weight has the given placement.
 func resultBoxes(r *torch.Rank, weight torch.DPPolicy, rows, cols int) []box {
 	return layoutBoxes(r, torch.Shape{rows, cols}, Activations(weight))
 }

@@ -163,7 +163,8 @@ func centerRootAllReduce(c *torch.Context, kind topology.BufferKind, elems int) 
 	return took, nil
 }
 
-// addend returns element i of addend a. f16 represents the sum of 96 addends exactly.
+// addend returns element i of addend a, a number from 0 to 21. The sum of 96 addends is at
+// most 2016, so f16 represents it exactly.
 func addend(a, i int) int { return (i*(a+3) + i/2039) % 22 }
 
 // centerRootBound returns a lower bound on the time of the all-reduce that holds for every

@@ -84,8 +84,8 @@ func checkAffordable(r *torch.Rank, products, elements float64) error {
 }
 
 // groupOptions returns the options of the process group. They select the algorithm that the
-// parameter algo names. There are no options if algo is "ccl.yaml", and an error if no
-// algorithm has that name.
+// parameter algo names. If algo is "ccl.yaml", there are no options. groupOptions returns
+// an error if algo does not name an algorithm.
 func groupOptions(b *bench.B) ([]dist.GroupOption, error) {
 	name := b.Param("algo")
 	if name == ccl.File {

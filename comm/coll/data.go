@@ -90,8 +90,8 @@ func (g *Group) fetch(c *call, dst []byte, s source, peer int) error {
 // sameStart reports whether two buffers begin at the same address.
 func sameStart(a, b []byte) bool { return len(a) > 0 && len(b) > 0 && &a[0] == &b[0] }
 
-// stage copies src to offset at of this rank's part of the group's window, where other
-// ranks can read it. It does nothing if the group has only one rank.
+// stage copies src into this rank's part of the group's window, at the offset `at`. Other
+// ranks can read the bytes there. stage does nothing if the group has only one rank.
 func (g *Group) stage(at int, src []byte) {
 	if g.n == 1 {
 		return

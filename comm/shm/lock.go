@@ -58,7 +58,7 @@ func lock(f *os.File, at int64) (taken bool, err error) {
 }
 
 // lockWaiting locks the byte of f at offset `at`. It waits while another process holds the
-// lock, which is never long.
+// lock. No process holds the lock for long.
 func lockWaiting(f *os.File, at int64) error {
 	if _, err := flock(f, unix.F_OFD_SETLKW, unix.F_WRLCK, at, 1); err != nil {
 		return fmt.Errorf("lock shared memory: %w", err)

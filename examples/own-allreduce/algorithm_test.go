@@ -51,8 +51,8 @@ func measurePreset(t *testing.T, preset string, size int) (ranks int, ns float64
 	return measure(t, "there_and_back", size, "--topology", preset)
 }
 
-// measure returns the number of ranks and the time of an all-reduce of size bytes, in
-// nanoseconds. args are further arguments, such as the machine.
+// measure runs an all-reduce of `size` bytes. It returns the number of ranks, and the time
+// in nanoseconds. `args` are further arguments, such as the machine.
 func measure(t *testing.T, algorithm string, size int, args ...string) (ranks int, ns float64) {
 	t.Helper()
 	bytes := strconv.Itoa(size)
@@ -70,8 +70,8 @@ func measure(t *testing.T, algorithm string, size int, args ...string) (ranks in
 }
 
 // TestTime checks the time of three chunks of 4 KiB on a machine with textbook formulas.
-// The first chunk takes 2(N-1) hops of 150 ns plus 4 KiB at 100 GB/s. Each of the other two
-// chunks takes only the time of 4 KiB on a link.
+// The first chunk makes 2(N-1) hops. Each hop takes 150 ns plus the time of 4 KiB at 100
+// GB/s. Each of the other two chunks adds only the time of 4 KiB at 100 GB/s.
 func TestTime(t *testing.T) {
 	const hop, chunk = 150.0, 4096 / 100.0
 	ranks, got := measurePreset(t, "alpha_beta", 3*4096)

@@ -51,8 +51,9 @@ func at(e scenario.Env, n, place int) float64 {
 	return float64(place%17 + e.Round)
 }
 
-// height sets the input of a rank: its n numbers, after a place for a number of the left
-// neighbour and before a place for a number of the right neighbour.
+// height sets the n numbers of a rank in its input. The input has one more place before
+// these numbers, for a number of the left neighbour, and one more place after them, for a
+// number of the right neighbour.
 func height(e scenario.Env, out []float64) error {
 	n := e.Int("n")
 	for i := range n {

@@ -65,8 +65,9 @@ const (
 	groupVariable = "CLI_TEST_GROUP" // control group to join
 )
 
-// setHost applies hostVariable and groupVariable: it changes the root folder of the files
-// in which package host reads the memory of the computer, and joins a control group.
+// setHost applies hostVariable and groupVariable. It changes the root folder of the files
+// from which package host reads how much memory the computer has, and joins a control
+// group.
 func setHost() {
 	if root := os.Getenv(hostVariable); root != "" {
 		host.Pretend(root)

@@ -56,8 +56,9 @@ func (o *Options) simulate(ctx context.Context, problems []*problem, t *tally) e
 func (s *simulation) problem(index int) *problem { return s.problems[index/len(s.algorithms)] }
 func (s *simulation) algorithm(index int) string { return s.algorithms[index%len(s.algorithms)] }
 
-// Cost estimates how long the simulation of the first row takes, relative to other rows. It
-// returns 0 if the number of ranks is not valid.
+// Cost estimates how long the simulation of the first row takes. The unit is that of
+// problem.cost, so the estimate serves only for comparison with other rows. Cost returns 0
+// if the number of ranks is not valid.
 func (o *Options) Cost() float64 {
 	n, err := o.Ranks()
 	if err != nil {

@@ -43,8 +43,8 @@ type member struct {
 	same     []byte        // result of rank 0, to compare with
 }
 
-// measureRank measures all rows on one rank and returns the results as JSON. `arg` has the
-// options as JSON, and `do` performs the collectives.
+// measureRank measures all rows on one rank and returns the results as JSON. `arg` contains
+// the options as JSON. The function `do` performs the collectives.
 func measureRank(ctx context.Context, c *comm.Comm, arg []byte, do doFunc) ([]byte, error) {
 	m := &member{comm: c, do: do}
 	if err := json.Unmarshal(arg, &m.Options); err != nil {

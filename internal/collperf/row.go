@@ -144,10 +144,10 @@ func (p *problem) rowCase() Case {
 	return c
 }
 
-// row returns a row with the settings and the bound of the problem, the given time, and the
-// bandwidths and the share of the bound that follow from the time. A negative time means
-// that nothing was measured: the row then has only the settings and the bound. The caller
-// sets the fields that only the run determines.
+// row returns a row with the settings and the bound of the problem and with the given time.
+// It computes the bandwidths and the share of the bound from the time. A negative time
+// means that nothing was measured: the row then has only the settings and the bound. The
+// caller sets the fields that only the run determines.
 func (p *problem) row(time simtime.Time) Row {
 	r := Row{Case: p.rowCase()}
 	r.BoundUS, r.BoundKind, r.Bound = microseconds(p.bound.Time), p.bound.Kind.String(), p.bound.Why

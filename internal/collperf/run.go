@@ -28,10 +28,10 @@ type Summary struct {
 }
 
 // Run measures a collective. It returns all rows and their totals. Unless onRow is nil, Run
-// calls it with each row, in order; the rows of all algorithms at a size come together.
-// Several simulated rows are measured at the same time. Run calls onRow with the rows of a
-// size as soon as these rows and all earlier rows are complete. For real ranks, Run calls
-// onRow after all rows have been measured.
+// calls onRow with each row, in order. The rows of one size, with all algorithms, follow
+// each other. Several simulated rows are measured at the same time, so Run calls onRow with
+// the rows of a size as soon as these rows and all earlier rows are complete. For real
+// ranks, Run calls onRow after all rows have been measured.
 func Run(ctx context.Context, o Options, onRow func(Row)) ([]Row, Summary, error) {
 	n, err := o.Ranks()
 	if err := cmp.Or(err, o.Validate()); err != nil {

@@ -57,8 +57,9 @@ const (
 	maxEntryWidth   = (slideW - 2*margin - 2*legendColumnGap) / 3 // largest width of an entry if there are more than three
 )
 
-// legend writes entries from the top of an area, in columns and in as few rows as possible.
-// It returns the height of the legend. It ignores entries without a name.
+// legend draws a legend at the top of an area. It arranges the entries in columns, in as
+// few rows as possible, and ignores entries without a name. It returns the height of the
+// legend.
 func (c *canvas) legend(entries []entry, in rect) float64 {
 	entries = slices.DeleteFunc(slices.Clone(entries), func(e entry) bool { return e.name == "" })
 	if len(entries) == 0 {

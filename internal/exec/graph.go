@@ -93,10 +93,10 @@ func (e *Executor) matchReceives() {
 	}
 }
 
-// hold determines what keeps the value of operation id, in addition to the operations that
-// use it as an operand. The value of a send is kept until it is received. The result of a
-// composite or receive that goes to memory is kept until it is written. If e.keepTiles is
-// set, a tile is kept until Forget or End.
+// hold records how long the value of operation id must be kept, apart from the operations
+// that use the value as an operand. The value of a send is kept until it is received. If a
+// composite or a receive writes its result to memory, the result is kept until it is
+// written. If e.keepTiles is set, a tile is kept until Forget or End.
 func (e *Executor) hold(id oplog.ID) {
 	op, n := e.log.Op(id), e.node(id)
 	switch {

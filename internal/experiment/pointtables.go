@@ -95,10 +95,10 @@ func PointTable(schema table.Schema, points []any) (*table.Table, error) {
 const pointPrefix = "point."
 
 // nameColumns gives every column in `list` a unique name, which depends only on which
-// columns exist, not on their cells. Settings keep their names. A column of rows with the
-// name of a setting gets the prefix "row.". A column that all rows of a point share gets
-// the prefix "point." if it has the name of a setting or of a column of rows. nameColumns
-// returns the columns of the schema by these names.
+// columns exist, not on their cells. Settings keep their names. A column of rows gets the
+// prefix "row." if it has the name of a setting. A column that all rows of a point share
+// gets the prefix "point." if it has the name of a setting or of a column of rows.
+// nameColumns returns the columns of the schema by these names.
 func nameColumns(schema table.Schema, list []pointRows) map[string]table.Column {
 	columns := map[string]table.Column{}
 	settings, taken := map[string]bool{}, map[string]bool{}

@@ -209,8 +209,8 @@ func TestSelectWaitsForASignal(t *testing.T) {
 }
 
 // TestSelectReturnsAtTheFirstEvent runs a Select that waits for a credit, a message and a
-// signal. It checks that Select returns at the time of the first of the three. A message or
-// a signal may arrive while a credit is in flight.
+// signal. It checks that Select returns at the time of the first of the three. In two
+// cases, the message or the signal arrives while a credit is in flight.
 func TestSelectReturnsAtTheFirstEvent(t *testing.T) {
 	const far, early, late = PEID(255), 2000, 4000
 	for _, c := range []struct {

@@ -232,9 +232,9 @@ func (p *StreamPlan) Output() memory.Bytes {
 	return p.Out.bytes(rows, cols)
 }
 
-// locate returns which part of the plan step i computes. The box starts at (row, col) and
-// has rows × cols elements. `args` are the operands that the step reads. `first` and `last`
-// report whether the step is the first or the last one for this box.
+// locate returns the box of the result that step i works on. The box starts at (row, col)
+// and has rows × cols elements. `args` are the operands that the step reads. `first` and
+// `last` report whether the step is the first or the last one for this box.
 func (p *StreamPlan) locate(i int) (row, col, rows, cols int, args Matrices, first, last bool) {
 	per := p.perChunk()
 	i, k, n := i/per, i%per, len(p.Args)/per

@@ -168,8 +168,8 @@ func (t *Trace) recordCommand(c *Command, by sim.Mark, asked, start, fetched, be
 	return fetch, t.recordStage(&t.store, c.Op, done, storing, end, run, 0)
 }
 
-// LastActivity returns the activity of the last store or the last local copy if it ends
-// now, else 0.
+// LastActivity returns the activity of the last store if that store ends now. Otherwise it
+// returns the activity of the last local copy if that copy ends now, and else 0.
 func (p *Pipeline) LastActivity(now simtime.Time) sim.Mark {
 	switch now {
 	case p.Store.Free():

@@ -41,8 +41,8 @@ type data struct {
 }
 
 // matchingRows returns the rows that match all conditions COLUMN=VALUE. Of several
-// conditions on one column, one must match. It is an error if no row matches a condition,
-// or all conditions together.
+// conditions on one column, one must match. matchingRows returns an error if a condition
+// matches no row, or if no row matches all conditions together.
 func (d *data) matchingRows(conditions []string) ([]int, error) {
 	allowed := map[int][]string{}
 	for _, c := range conditions {

@@ -137,7 +137,8 @@ func TestQuantityAxis(t *testing.T) {
 	}
 }
 
-// TestBars checks that bounds are lines across bars.
+// TestBars checks that a bar chart shows the bounds of the rows as a series of lines across
+// the bars.
 func TestBars(t *testing.T) {
 	f, err := Draw(read(t, collCSV), Request{Kind: Bars, Where: []string{"algorithm=ring"}, Note: "a"})
 	if err != nil {

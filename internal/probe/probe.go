@@ -244,8 +244,8 @@ func gbs(bw topology.BytesPerSec) *float64 {
 	return &v
 }
 
-// ParseSizes parses sizes in the syntax of topology.yaml. It returns an error for each text
-// that is not a size, and if there are no texts.
+// ParseSizes parses sizes in the syntax of topology.yaml. The returned error joins an error
+// for each text that is not a size. ParseSizes also returns an error if there are no texts.
 func ParseSizes(texts []string) (sizes []topology.Bytes, err error) {
 	var errs []error
 	for _, text := range texts {

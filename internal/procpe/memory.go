@@ -242,8 +242,8 @@ func (x *Tensor) memory() ([]byte, tl.Ptr, error) {
 	return all[x.Offset:][:bytes], p, nil
 }
 
-// addTensor adds tensor x to the regions of the session, and a pointer to it to the
-// pointers that kernels get.
+// addTensor adds tensor x to the regions of the session. Kernels then get a pointer to x,
+// too.
 func (s *Session) addTensor(x *Tensor) error {
 	memory, p, err := x.memory()
 	if err != nil {

@@ -86,9 +86,10 @@ func takeFromNeighbours(t *tl.PE, x, box tl.Ptr) {
 	t.Select(tl.CanSignal(1, tl.EQ, 1))
 }
 
-// reduceBlocks runs three reductions over peers of a block of x, at every rank. The block
-// has gaps between rows and does not begin at the start of x. The results are a sum from
-// the last rank to the first, a maximum over all ranks, and a reduction over one rank.
+// reduceBlocks runs three reductions over peers at every rank. They reduce a block of x
+// that has gaps between rows and does not begin at the start of x. The results are twice
+// the sum in the order from the last rank to the first, the maximum over all ranks, and the
+// minimum over the last rank alone.
 func reduceBlocks(t *tl.PE, x, sum, most, one tl.Ptr, rows, cols int) {
 	var peers []int
 	for r := range t.NumRanks() {

@@ -109,8 +109,9 @@ func (p *Plan) findBench(ctx context.Context) {
 	}
 }
 
-// checkBench records a mistake if the bench writes files, which a sweep does not support,
-// and mistakes in the names and values of its parameters.
+// checkBench records the mistakes in the names and values of the bench's parameters. It
+// also records a mistake if the bench writes files, because a sweep does not support such a
+// bench.
 func (p *Plan) checkBench() {
 	if p.bench.Folder != "" {
 		p.fail("bench", "%s writes files and has a sweep of its own: run it with kernbench run %s", p.Bench, p.Bench)
@@ -149,8 +150,8 @@ func (p *Plan) checkParam(name, value string, at place) bool {
 	return true
 }
 
-// checkEffect records a mistake for each setting, in a flag or in the file, that the bench
-// ignores.
+// checkEffect records a mistake for each setting that the bench ignores. The setting may be
+// in a flag or in the file.
 func (p *Plan) checkEffect() {
 	if err := p.base.CheckEffect(p.bench); err != nil {
 		p.otherErrors = append(p.otherErrors, err)

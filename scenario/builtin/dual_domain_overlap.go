@@ -25,9 +25,9 @@ func memberSides[T any](left, right scenario.Domain, leftX, rightX, leftOut, rig
 	return list
 }
 
-// dualDomainOverlap adds x over the members of each of the two domains. In the output of
-// the domain it stores the sum times 0.5 + 0.01·rank, plus 10 + rank. A rank that is in
-// both domains works in both at the same time.
+// dualDomainOverlap computes an output for each domain that this rank is a member of. It
+// sums x over the members of the domain, multiplies the sum by 0.5 + 0.01·rank and adds
+// 10 + rank. A rank that is in both domains works in both at the same time.
 func dualDomainOverlap(t *tl.PE, x, leftX, rightX, leftOut, rightOut tl.Ptr, n int, left, right scenario.Domain) {
 	list := memberSides(left, right, leftX, rightX, leftOut, rightOut)
 	for _, s := range list {

@@ -65,9 +65,9 @@ type parcel struct {
 	tokens    []int
 }
 
-// mergeParcels returns the parcels that a rank sends: it merges tokens that go to
-// consecutive rows of the same rank. A parcel has at most epTaskRows tokens. routes has the
-// visits of each token.
+// mergeParcels returns the parcels that a rank sends. Tokens that go to consecutive rows of
+// the same rank are in one parcel, but a parcel has at most epTaskRows tokens. `routes`
+// lists the visits of each token.
 func mergeParcels(routes [][]visit) (list []parcel) {
 	for token, visits := range routes {
 		for _, v := range visits {

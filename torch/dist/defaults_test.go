@@ -21,8 +21,8 @@ func parseConfig(t *testing.T, text string) *ccl.Config {
 }
 
 // TestInitFollowsDefaults checks that InitProcessGroup without options takes the size of
-// the world and the settings from the defaults of ccl.yaml, or from the entry that these
-// defaults name.
+// the world and the settings from the defaults of ccl.yaml. If the defaults name an entry,
+// the values of the entry take precedence.
 func TestInitFollowsDefaults(t *testing.T) {
 	const pair = "algorithms: {pair: {algorithm: tree, buffer_kind: sram, world_size: 7}, plain: {}}\n"
 	for _, tt := range []struct {

@@ -84,9 +84,9 @@ func TestLanesOfChunks(t *testing.T) {
 	}
 }
 
-// TestBlocksThatOverlap checks the error for a rank that sends from memory that it also
-// receives into, other than the block that belongs to the rank itself. The tensors are on
-// one PE or on several PEs.
+// TestBlocksThatOverlap checks the error for a rank that sends from memory into which it
+// also receives. This is allowed only for the block that belongs to the rank itself. The
+// tensors are on one PE or on several PEs.
 func TestBlocksThatOverlap(t *testing.T) {
 	rows := torch.DPPolicy{PE: torch.RowWise, NumCubes: 1, NumPEs: 4}
 	for _, c := range []struct {

@@ -251,10 +251,10 @@ func (m *Making) begin(t *tl.PE, pe, piece int) func() bool {
 	return next
 }
 
-// waitFor waits until all of pes have computed piece i. It is a barrier between these PEs;
-// ranks has their ranks in the launch. No PE can be two barriers ahead of another, so two
-// signals are enough to distinguish consecutive barriers. The collective does not use these
-// signals, because its messages go through queues.
+// waitFor waits until all PEs in `pes` have computed piece i. It is a barrier between these
+// PEs. `ranks` maps each PE to its rank in the launch. No PE can be two barriers ahead of
+// another, so two signals are enough to distinguish consecutive barriers. The collective
+// does not use these signals, because its messages go through queues.
 func waitFor(t *tl.PE, pes []int, ranks map[int]int, i int) {
 	signal := i % 2
 	for _, pe := range pes {

@@ -188,8 +188,9 @@ func (o *objects) unpack(sizes *torch.Tensor, src int, posted func() [][]byte, r
 	return list
 }
 
-// scatter sends to each rank its object from the list of rank src of the world. It returns
-// the object of this rank.
+// scatter divides the list of objects of one rank among the ranks of the group: object i
+// goes to rank i of the group. src is the sender, as a rank of the world. scatter returns
+// the object that this rank receives.
 func (o *objects) scatter(src int) []receivedObject {
 	root, n := o.d.groupRankOf(ccl.Scatter, o.g, src), len(o.g.shared.ranks)
 	want, reason := n, "one for each rank"

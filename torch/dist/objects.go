@@ -23,9 +23,9 @@ func AllGatherObject[T any](r *torch.Rank, object T, group ...*Group) ([]T, erro
 	return exchangeObjects(r, "all_gather_object", group, []T{object}, func(o *objects) []receivedObject { return o.allGather() })
 }
 
-// GatherObject returns a copy of every rank's object on rank dst of the world, in the order
-// of the ranks of the group. On the other ranks it returns nil. AllGatherObject describes
-// what an object can be.
+// GatherObject sends a copy of every rank's object to rank dst of the world. On that rank
+// it returns the copies in the order of the ranks of the group. On the other ranks it
+// returns nil. AllGatherObject describes what an object can be.
 func GatherObject[T any](r *torch.Rank, object T, dst int, group ...*Group) ([]T, error) {
 	return exchangeObjects(r, "gather_object", group, []T{object}, func(o *objects) []receivedObject { return o.gather(dst) })
 }

@@ -62,8 +62,8 @@ func (e *TimeoutError) Error() string {
 //
 // Rank 0 of the group gives up when the timeout has passed since its call. Its error names
 // the lowest rank that has not arrived, or all such ranks if waitAllRanks is true. The
-// barrier then fails on all ranks. Another rank gives up only if rank 0 has not arrived
-// when the timeout has passed since the call of that other rank.
+// barrier then fails on all ranks. A rank other than 0 measures the timeout from its own
+// call. When the timeout has passed, it gives up only if rank 0 has not arrived.
 func MonitoredBarrier(r *torch.Rank, timeout time.Duration, waitAllRanks bool, group ...*Group) error {
 	const name = "monitored_barrier"
 	d := stateOf(r)

@@ -316,9 +316,9 @@ func (c *caller) tensor(s tensorSet) (*torch.Tensor, error) {
 // surroundingValue is the value of the rows before and after a slice in a larger tensor.
 const surroundingValue = 77
 
-// slice returns a tensor with the given data that is a slice of rows of a larger tensor. m
-// has the number of rows before and after the slice. `on` is the placement of the larger
-// tensor.
+// slice returns a tensor with the given data that is a slice of rows of a larger tensor.
+// m.before and m.behind are the numbers of rows before and after the slice. `on` is the
+// placement of the larger tensor.
 func (c *caller) slice(m mixedLayout, data []float64, shape torch.Shape, on torch.Placement) (*torch.Tensor, error) {
 	n := shape[0]
 	whole := slices.Clone(shape)
@@ -333,8 +333,8 @@ func (c *caller) slice(m mixedLayout, data []float64, shape torch.Shape, on torc
 }
 
 // exactValues returns data in a form that the API converts exactly to the dtype of the
-// trial. For an integer dtype that is a slice of integers, because integers wrap around
-// while floats are clamped.
+// trial. For an integer dtype, it returns a slice of integers, because the API wraps
+// integers around but clamps floats.
 func (tr trial) exactValues(data []float64) any {
 	if tr.dtype.IsFloat() {
 		return data

@@ -22,8 +22,8 @@ func SetMemory(t testing.TB, freeMB int) {
 	t.Cleanup(host.Pretend(Root(t, freeMB)))
 }
 
-// Root returns a root folder for [host.Pretend], with the files of a computer of 16 GB with
-// freeMB MB free.
+// Root returns a root folder for [host.Pretend]. Its files describe a computer with 16 GB
+// of memory, of which freeMB MB are free.
 func Root(t testing.TB, freeMB int) string {
 	t.Helper()
 	root := t.TempDir()

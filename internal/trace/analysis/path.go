@@ -144,9 +144,9 @@ func (w *walk) addLatency(from simtime.Time, later, before *slice) {
 	w.add(Segment{Where: w.t.where(at), Kind: w.t.latencyKind(later, before), Launch: w.t.launchAt(at)}, from)
 }
 
-// add adds segment s, which lasts from the time `from` to the start of the segments added
-// before. It adds nothing if the segment would have no length, because an activity counts
-// only until the activity that it released begins.
+// add adds segment s at the front of the path. The segment lasts from the time `from` to
+// the start of the segment that was added before it. The activity of s may end later, but
+// only its time before that start counts. If no time is left, add adds nothing.
 func (w *walk) add(s Segment, from simtime.Time) {
 	from = max(from, w.from) // the activity may belong to an earlier launch
 	if from >= w.at {
