@@ -30,13 +30,15 @@ import (
 //
 // The command runs a collective on the preset alpha_beta. The arguments are:
 //
-//   - sips and rows: the number of SIPs, and the rows of their grid.
-//   - cubes and cube_rows: the number of cubes of each SIP, and the rows of their grid.
-//   - fabric, elements, chunk, root: the fabric between SIPs, the elements of a block, the
-//     chunk and the root.
-//   - hops, cube_hops and bytes: the expected time, as the number of latencies of a link and
-//     the number of bytes at the bandwidth of a link.
-//   - element=2 shows only events of that element, rank=0 only events of that rank.
+//   - `sips` and `rows`: the number of SIPs, and the rows of their grid.
+//   - `cubes` and `cube_rows`: the number of cubes of each SIP, and the rows of their grid.
+//   - `fabric`, `elements`, `chunk` and `root`: the fabric between SIPs, the number of
+//     elements of a block, the number of elements of a chunk, and the rank of the root.
+//   - `hops`, `cube_hops` and `bytes`: the expected time. It is the sum of `hops` latencies of
+//     a link between SIPs, `cube_hops` latencies of a link between cubes, and the time of
+//     `bytes` bytes at the bandwidth of a link.
+//   - `element` and `rank`: `element=2` shows only events of element 2, and `rank=0` only
+//     events of rank 0.
 //
 // Element i of rank r is (i+1)·10^r, so the digits of a sum show which ranks' elements it
 // contains. Run with -rewrite to rewrite the files.

@@ -17,8 +17,8 @@ import (
 var withPosition = regexp.MustCompile(`^bad\.yaml:[1-9][0-9]*:[1-9][0-9]*: `)
 
 // TestBad checks that the errors for mistakes in a scenario are those in testdata/bad.txt.
-// In that file, the command "file" defines a scenario. The command "edit" replaces, in this
-// scenario, the lines before => by the lines after it. The command "choose" leaves the
+// In that file, the command `file` defines a scenario. The command `edit` replaces, in this
+// scenario, the lines before `=>` by the lines after it. The command `choose` leaves the
 // scenario unchanged. The arguments of a command are the choice of the run.
 func TestBad(t *testing.T) {
 	base, edits := "", 0

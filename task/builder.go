@@ -283,8 +283,8 @@ func (b *Builder) Submit(name string, kernel any, args Args, options ...Option) 
 }
 
 // Scope calls the function `body`. The tasks that `body` submits form a scope. Under
-// tensormap_and_ringbuffer these tasks are stored in the task ring of the scope's depth,
-// and keep their slots until the scope ends. Scopes may be nested.
+// tensormap_and_ringbuffer these tasks are stored in a task ring, which all scopes of the
+// same nesting depth share. The tasks keep their slots until the scope ends.
 func (b *Builder) Scope(name string, body func()) {
 	b.checkBuilding("Scope")
 	n := len(b.program.Scopes)

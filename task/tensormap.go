@@ -106,10 +106,11 @@ func (a access) appendConflicts(to []ID) []ID {
 	return to
 }
 
-// record adds the access of task `by` to the map of its tensor. predecessors lists, for
-// each task, the tasks that it waits for. Accesses that a write covers become obsolete: a
-// later task that conflicts with such an access also conflicts with the write, which comes
-// after the access.
+// record adds the access of task `by` to the map of its tensor. It marks earlier accesses
+// that no later task needs to wait for as obsolete. A write makes all accesses that it
+// covers obsolete, because a later task that conflicts with such an access also conflicts
+// with the write. A read makes the earlier reads obsolete that dropReads finds with the
+// help of predecessors, which lists for each task the tasks that it waits for.
 func (a access) record(by ID, predecessors [][]ID) {
 	if !a.writes {
 		a.dropReads(by, predecessors)

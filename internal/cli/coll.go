@@ -44,9 +44,9 @@ The collectives are all_reduce, reduce, broadcast, all_gather, reduce_scatter,
 all_to_all, gather, scatter, sendrecv (each rank to the next) and barrier.
 
 On a machine with several SIPs a rank is a SIP, whose first PE has the tensors;
-otherwise, and with --ranks-per pe, a rank is a PE. With --partial the first PE
-of each cube has an addend, and the tensor of a SIP is their sum. Then size is
-that of one addend, and n in busbw is the number of addends.
+otherwise, and with --ranks-per pe, a rank is a PE. With --partial, the tensor
+of a SIP is the sum of addends, one on the first PE of each cube; size is the
+size of one addend, and n in busbw is the number of addends.
 
 --algo all measures every algorithm at every size, marks the fastest with an
 asterisk and counts how often each one was fastest. An algorithm has a row with

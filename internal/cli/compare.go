@@ -19,8 +19,8 @@ func compareCmd() *cobra.Command {
 		Use:   "compare A B",
 		Short: "Compare two results, or ours with published numbers",
 		Long: `Compare prints what changed from file A to file B. The files are CSV; JSON of
-run, coll, probe and sweep; JSONL of experiments; or two folders of CSV files,
-whose files are paired by name.
+the commands run, coll, probe and sweep; JSONL of experiments; or two folders of
+CSV files, which are paired by name.
 
 The files give each column one of these roles: a setting (rows with equal
 settings are paired), a result that should be low, a result that should be high,

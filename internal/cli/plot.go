@@ -19,8 +19,8 @@ func plotCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plot FILE",
 		Short: "Draw columns of a file of results",
-		Long: `Plot draws columns of a file of results: CSV; JSON of run, coll, probe and
-sweep; or JSONL of experiments. The picture is an SVG or a PNG of 1280×720.
+		Long: `Plot draws columns of a file of results: CSV; JSON of the commands run, coll,
+probe and sweep; or JSONL of experiments. It draws an SVG or a PNG of 1280×720.
 
 The defaults of flags follow from the roles of columns in the file; plot prints
 them. A file without roles, for example of another program, needs -x and -y.

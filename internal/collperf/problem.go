@@ -78,7 +78,8 @@ func (p *problem) bytes() float64 {
 // computer must store.
 const maxValueBytes = 8 << 30
 
-// draw generates one period of each holder's input, after which the elements repeat. For
+// draw generates the input of each holder whose data a rank receives. It generates at most
+// `period` elements, because the elements of longer inputs repeat after that number. For
 // collectives that reduce, it also computes the expected result.
 func (p *problem) draw(ctx context.Context) error {
 	p.inputs = make([][]byte, p.holders())

@@ -168,9 +168,11 @@ func (s *selection) text(queues bool) string {
 	return strings.Join(texts, ", or ")
 }
 
-// HeldBy returns a process that could make a case ready: the first peer of a port whose
-// kernel has not ended. If the kernels of all these peers have ended, it returns one of the
-// ended processes, or nil if a case is a signal, because any PE could change the signal.
+// HeldBy returns the process of a kernel that could make a case ready. A case that names a
+// port waits for the kernel of the port's peer. HeldBy returns the process of the first of
+// these kernels, in the order of the cases, that has not ended. If all of them have ended,
+// it returns the process of the last one, or nil if another case waits for a signal,
+// because any PE could change the signal.
 func (s *selection) HeldBy() (ended *sim.Proc) {
 	signal := false
 	for i := range s.cases {

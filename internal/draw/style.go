@@ -136,8 +136,9 @@ func regularPolygon(n int, start, r, s float64) path {
 	})...)
 }
 
-// mark draws the mark of a series. A light edge separates the mark from marks that it
-// covers.
+// mark draws the mark of a series. A filled mark has an edge in the colour of the paper,
+// which separates the mark from marks that it covers. A hollow mark has a coloured edge and
+// an inside in the colour of the paper.
 func (c *canvas) mark(series int, with colour, at point) {
 	kind := series % (numFilled + len(marks))
 	look := paint{fill: with, line: paper, width: 1}

@@ -1,5 +1,5 @@
 // Package ipcq models the queues between PEs. A queue is a ring of slots in memory of the
-// receiver. Each free slot is a credit of the sender.
+// receiver. A credit permits the sender to write into one free slot.
 //
 // A Ring carries messages in one direction. A port of a PE has one ring for each direction.
 // The package decides which slot a message uses and when a sender or a receiver waits. The
@@ -12,9 +12,10 @@
 // A fragment becomes visible when all of its bytes are in the slot and the sender's earlier
 // memory accesses have taken effect. Queues therefore order accesses to memory.
 //
-// The copy out of a slot is a DMA read, except within a TCM: the duration of a copy within
-// a TCM is known when the copy starts, so it needs no event. A credit needs no event
-// either, because it never waits for a link.
+// A copy from a slot in the receiver's TCM to a tile stays within the TCM. Its duration is
+// known when the copy starts, so the copy needs no event. Every other copy out of a slot is
+// a DMA transfer. The return of a credit needs no event either, because a credit never
+// waits for a link.
 //
 // The files in testdata show queues event by event.
 //

@@ -8,18 +8,18 @@ import (
 	"github.com/kernbench/kernbench/simtime"
 )
 
-// marks holds the activities that caused the times of a ring, for traces.
+// marks is the state of a ring that only traces need.
 type marks struct {
-	slots   []slotMarks
-	credit  sim.Mark     // the activity that returned the credit that was taken last
+	slots   []slotMarks  // by slot
+	credit  sim.Mark     // the activity that returned the credit that the sender took last
 	seen    uint64       // fragments that have become visible
-	counted simtime.Time // the time of the latest recorded depth
+	counted simtime.Time // the latest time for which recordDepth recorded a depth
 }
 
-// slotMarks holds the activities of a slot.
+// slotMarks holds the activities in a trace that used a slot last.
 type slotMarks struct {
-	write sim.Mark // the transfer that wrote the fragment; 0 if it has no bytes
-	copy  sim.Mark // the copy out of the slot, if that is within a TCM
+	write sim.Mark // the transfer that wrote the fragment; 0 if the fragment has no bytes
+	copy  sim.Mark // the copy out of the slot, if it is a copy within a TCM
 	freed sim.Mark // the activity that returned the slot's credit
 }
 
@@ -32,7 +32,7 @@ func (r *Ring) mark(n uint64) *slotMarks {
 	return &r.marks.slots[n%uint64(r.Slots)]
 }
 
-// CreditBy returns the activity that gave back the latest credit taken by the sender, or 0
+// CreditBy returns the activity that returned the credit that the sender took last, or 0
 // without a trace.
 func (r *Ring) CreditBy() sim.Mark {
 	if r.marks == nil {
@@ -41,8 +41,9 @@ func (r *Ring) CreditBy() sim.Mark {
 	return r.marks.credit
 }
 
-// recordDepth records in the trace how many fragments are visible and not yet taken by a
-// receive, from the time `at` on.
+// recordDepth records in the trace the depth of the queue from the time `at` on: the number
+// of visible fragments that no receive has taken. If a depth has been recorded for a later
+// time, that time replaces `at`.
 func (r *Ring) recordDepth(at simtime.Time) {
 	r.marks.counted = max(r.marks.counted, at)
 	port := strings.Fields(r.To.Name)[1]
@@ -51,7 +52,8 @@ func (r *Ring) recordDepth(at simtime.Time) {
 
 // CreditsReady returns the time at which the sender has a credit for every fragment of a
 // message of n bytes. If the message has more fragments than the ring has slots, one credit
-// per slot counts. ok is false if the time is not known yet. CreditsReady takes no credits.
+// for each slot is enough. ok is false if the time is not known yet. CreditsReady takes no
+// credits.
 func (r *Ring) CreditsReady(n memory.Bytes) (at simtime.Time, ok bool) {
 	last := r.readsNeeded(n)
 	if last > r.read {
@@ -64,8 +66,8 @@ func (r *Ring) CreditsReady(n memory.Bytes) (at simtime.Time, ok bool) {
 	return at, true
 }
 
-// CreditsReadyBy returns the activity that gave back the last credit needed for a message
-// of n bytes, or 0 without a trace.
+// CreditsReadyBy returns the activity that returned the last of the credits that
+// CreditsReady(n) waits for, or 0 without a trace.
 func (r *Ring) CreditsReadyBy(n memory.Bytes) (by sim.Mark) {
 	at := simtime.Time(-1)
 	for i := r.used; i < r.readsNeeded(n) && r.marks != nil; i++ {
@@ -76,16 +78,16 @@ func (r *Ring) CreditsReadyBy(n memory.Bytes) (by sim.Mark) {
 	return by
 }
 
-// readsNeeded returns how many fragments in total the receiver must have read before the
-// slots for a message of n bytes are free. The count starts when the ring is made.
+// readsNeeded returns how many fragments the receiver must have read, since the ring was
+// made, before the sender has the credits that CreditsReady(n) waits for.
 func (r *Ring) readsNeeded(n memory.Bytes) uint64 {
 	after, slots := r.sent+uint64(min(r.Fragments(n), r.Slots)), uint64(r.Slots)
 	return max(after, slots) - slots
 }
 
-// Listen requests that the sender is woken when the result of CreditsReady(n) becomes
-// known. The result must not be known yet at the call. After several calls, the sender is
-// woken for the size whose result is known first.
+// Listen makes the ring wake the sender as soon as CreditsReady(n) can return a time. When
+// Listen is called, CreditsReady(n) must still return false. After calls with several
+// sizes, the ring wakes the sender for the smallest size.
 func (r *Ring) Listen(n memory.Bytes) {
 	if last := r.readsNeeded(n); r.wakeAt == 0 || last < r.wakeAt {
 		r.wakeAt = last

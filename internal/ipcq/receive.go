@@ -24,17 +24,17 @@ type Receive struct {
 	Line  string       // the kernel's line, in a trace
 	Tile  int32        // the destination: a tile with one part for each fragment
 	// Into is set if the destination is memory instead of a tile. It appends to `to` the
-	// transfers that move bytes off to off+n of the message to memory. It leaves their From
-	// unset. All of these transfers have the same place in the program, Order.
+	// transfers that write bytes off to off+n of the message to memory, and returns the list.
+	// The ring sets From of these transfers.
 	Into  func(to []pe.Request, off, n memory.Bytes) []pe.Request
-	Order pe.Order
+	Order pe.Order // the place of the receive among the memory accesses of the kernel
 
-	Begun sim.Event // called when the message is known and Send is set
+	Begun sim.Event // called when a message has been assigned and Send is set
 	Done  sim.Event // called when End is final
 
 	Send     oplog.ID     // the Send of the message in the op log
 	Complete bool         // the whole message is visible, or Err is set
-	Err      error        // a Mismatch if the message is not of the requested kind
+	Err      error        // a *Mismatch if the message does not have the requested dtype and size
 	End      simtime.Time // when the last byte is at the destination
 	taken    memory.Bytes // bytes whose copy has started
 	copying  int          // transfers in flight
@@ -43,7 +43,8 @@ type Receive struct {
 }
 
 // Reset prepares rc, which may have been used before, for a message of shape s, dtype d and
-// n bytes. It resets only fields that may have been set, because it runs for every message.
+// n bytes. It runs for every message. To save time, it clears ID, Into, Err, Begun and Done
+// only if ID, Into or Err is set.
 func (rc *Receive) Reset(s oplog.Shape, d numeric.DType, n memory.Bytes) {
 	rc.Shape, rc.DType, rc.Bytes = s, d, n
 	rc.Send, rc.Complete, rc.waiting, rc.taken, rc.copying, rc.End = 0, false, false, 0, 0, 0
@@ -52,7 +53,8 @@ func (rc *Receive) Reset(s oplog.Shape, d numeric.DType, n memory.Bytes) {
 	}
 }
 
-// Mismatch is the error of a receive whose message has a different dtype or size.
+// Mismatch is the error of a receive if the message has another dtype or size than
+// requested.
 type Mismatch struct {
 	Ring         *Ring
 	Sent, Wanted Message
@@ -67,7 +69,7 @@ func (m *Message) describe() string {
 	return fmt.Sprintf("%v %v", m.Shape.Dim[:m.Shape.Rank], m.DType)
 }
 
-// Post adds rc as a receive for the first message of the ring that no earlier receive has
+// Post requests, for rc, the first message of the ring that no earlier receive has
 // requested.
 func (r *Ring) Post(rc *Receive) {
 	rc.ring, rc.By = r, r.queues.eng.By
@@ -78,13 +80,14 @@ func (r *Ring) Post(rc *Receive) {
 	r.match()
 }
 
-// Waiting reports whether the ring has a visible message that no Receive has requested.
+// Waiting reports whether the ring has a message that no receive has requested and whose
+// first fragment is visible.
 func (r *Ring) Waiting() bool {
 	return len(r.posted) == 0 && r.taken < r.sent && r.slots[r.taken%uint64(r.Slots)].visible
 }
 
-// match assigns visible fragments to the posted receives, in order, and starts to copy them
-// out of their slots.
+// match assigns visible fragments to the posted receives, in order, and starts to copy the
+// fragments out of their slots.
 func (r *Ring) match() {
 	for len(r.posted) > 0 && r.taken < r.sent {
 		rc := r.posted[0]
@@ -104,8 +107,8 @@ func (r *Ring) match() {
 	}
 }
 
-// accept assigns message m to rc. If the dtype or size of m is not what rc requests, it
-// sets rc.Err and returns false.
+// accept assigns message m to rc and returns true. If m does not have the dtype and size
+// that rc requests, accept sets rc.Err, completes rc and returns false.
 func (rc *Receive) accept(m *Message) bool {
 	if m.Bytes != rc.Bytes || m.DType != rc.DType {
 		rc.Err = &Mismatch{rc.ring, *m, Message{Shape: rc.Shape, DType: rc.DType}}
@@ -184,8 +187,8 @@ func (r *Ring) startCopy(rc *Receive, f *fragment, slot uint64) {
 	}
 }
 
-// finishCopy records that every copy that was started for rc ends by the time `at`. It
-// calls Done if these copies cover the whole message.
+// finishCopy records that all copies that were started for rc end no later than the time
+// `at`. If these copies cover the whole message, it calls Done.
 func (rc *Receive) finishCopy(at simtime.Time) {
 	rc.End = max(rc.End, at)
 	if rc.taken == rc.Bytes {
@@ -193,7 +196,7 @@ func (rc *Receive) finishCopy(at simtime.Time) {
 	}
 }
 
-// message describes the wait for a message, in reports of deadlocks.
+// message is the condition that a receiver waits for, as deadlock reports show it.
 type message Receive
 
 func (m *message) String() string {
@@ -208,8 +211,8 @@ func (m *message) Kind() string {
 // HeldBy returns the process of the sender's kernel, for which the receiver waits.
 func (m *message) HeldBy() *sim.Proc { return m.ring.From.Proc }
 
-// Await parks the receiver, whose clock is at the time `now`, until rc is complete, and
-// returns rc.Err.
+// Await parks p, the process of the receiver, until rc is complete, and returns rc.Err.
+// `now` is the time on the receiver's clock.
 func (rc *Receive) Await(p *sim.Proc, now simtime.Time) error {
 	for !rc.Complete {
 		rc.waiting = true

@@ -15,14 +15,14 @@ import (
 type Queues struct {
 	eng    *sim.Engine
 	target sim.Target
-	// OnVisible is called when a whole message is visible. Its argument is the Send of the
-	// message in the op log.
+	// OnVisible is called when a whole message is visible, with the ID of its Send in the op
+	// log. It is not called without a log.
 	OnVisible func(oplog.ID)
 
 	rings sim.Pool[*Ring]
 }
 
-// New returns an empty set of queues.
+// New returns a Queues without rings.
 func New(eng *sim.Engine) *Queues {
 	q := &Queues{eng: eng}
 	q.target = eng.Register(q)
@@ -39,13 +39,13 @@ type End struct {
 
 // Config describes how a ring is built.
 type Config struct {
-	Slots      int
+	Slots      int  // number of slots
 	Local      bool // the slots are in the receiver's TCM
 	SlotSize   memory.Bytes
 	Memory     memory.ID
 	At         pe.Access         // the location of the slots in Memory
-	Path       []topology.LinkID // from the sender's TCM to the slots
-	Out        []topology.LinkID // from the slots to the receiver's TCM
+	Path       []topology.LinkID // the links from the sender's TCM to the slots
+	Out        []topology.LinkID // the links from the slots to the receiver's TCM
 	Access     simtime.Time      // the delay that Memory adds to each write and each read
 	CreditTime simtime.Time      // how long a credit takes to return to the sender
 }
@@ -54,7 +54,7 @@ type Config struct {
 type Ring struct {
 	sent    uint64         // fragments put into the ring
 	taken   uint64         // fragments whose copy out of the slot has started
-	read    uint64         // fragments whose copy has ended; their credits have been returned
+	read    uint64         // fragments whose copy has ended or has a known end; the times of their credits are known
 	used    uint64         // returned credits that the sender has taken
 	slots   []fragment     // fragment n is in slot n mod Slots
 	credits []simtime.Time // when the credit of fragment n arrives, at index n mod Slots
@@ -79,7 +79,7 @@ type fragment struct {
 	first   bool
 	last    bool
 	visible bool
-	parts   int          // transfers until the fragment is copied out; -1 before the copy starts
+	parts   int          // transfers out of the slot that have not ended; -1 before the copy starts
 	end     simtime.Time // the end of a copy within a TCM, known when the copy starts
 	arrived sim.Event    // called when the fragment is in its slot
 	receive *Receive     // the receive that needs the end of the copy, or nil
@@ -96,11 +96,11 @@ type Message struct {
 
 const (
 	evArrived sim.Kind = iota // a fragment's last byte is in its slot
-	evVisible                 // and the sender's earlier accesses have taken effect
+	evVisible                 // a fragment is in its slot, and the sender's earlier accesses have taken effect
 	evCopied                  // a transfer out of a slot has ended
 )
 
-// Add adds a ring that carries messages from one end to another.
+// Add adds a ring that carries messages from the end `from` to the end `to`.
 func (q *Queues) Add(from, to End, cfg Config) *Ring {
 	r := &Ring{Config: cfg, From: from, To: to, queues: q}
 	r.slots, r.credits = r.inlineSlots[:0], r.inlineCredits[:0]
@@ -115,8 +115,8 @@ func (q *Queues) Add(from, to End, cfg Config) *Ring {
 func (q *Queues) Remove(r *Ring) { q.rings.Take(r.number) }
 
 // TakeCredit takes a credit for one fragment and returns the time at which the sender has
-// this credit, which is now or later. ok is false if the time is not known yet; the sender
-// must then call AwaitCredit and try again.
+// this credit, which is `now` or later. If the time is not known yet, TakeCredit takes no
+// credit and ok is false; the sender must then call AwaitCredit and try again.
 func (r *Ring) TakeCredit(now simtime.Time) (at simtime.Time, ok bool) {
 	if r.sent < uint64(r.Slots) {
 		return now, true
@@ -132,7 +132,8 @@ func (r *Ring) TakeCredit(now simtime.Time) (at simtime.Time, ok bool) {
 	return max(now, at), true
 }
 
-// creditWait describes the wait for a credit, in reports of deadlocks.
+// creditWait is the condition that a sender without a credit waits for, as deadlock reports
+// show it.
 type creditWait Ring
 
 func (r *creditWait) String() string { return r.Kind() + " of " + (*Ring)(r).String() }
@@ -143,8 +144,8 @@ func (r *creditWait) Kind() string { return "a free slot" }
 // HeldBy returns the process of the receiver's kernel, for which the sender waits.
 func (r *creditWait) HeldBy() *sim.Proc { return r.To.Proc }
 
-// AwaitCredit parks the sender p, whose clock is at the time `now`, until the receiver
-// returns one more credit.
+// AwaitCredit parks p, the process of the sender, until it is known when the next credit
+// returns. `now` is the time on the sender's clock.
 func (r *Ring) AwaitCredit(p *sim.Proc, now simtime.Time) {
 	r.wakeAt = r.used + 1
 	p.ParkFrom((*creditWait)(r), now)
@@ -156,11 +157,11 @@ func (r *Ring) Fragments(n memory.Bytes) int {
 	return max(1, int((n+r.SlotSize-1)/r.SlotSize))
 }
 
-// Put sends fragment i of message m. The sender must have taken a credit for it. The caller
-// sets in req where the bytes come from and when the request reaches the DMA engine. If
-// req.Path is nil, the fragment takes the path of the ring. Put sets the size and the
-// destination in req and submits it to the sender's DMA engine. The event that the caller
-// stored in req.Done is called when the fragment is in its slot.
+// Put sends fragment i of message m. The sender must have taken a credit for the fragment.
+// In req, the caller sets where the bytes come from and when the request reaches the DMA
+// engine. Put adds the size and the destination, and submits req to the sender's DMA
+// engine. If req.Path is nil, the fragment takes the path of the ring. If the caller sets
+// req.Done, this event is called when the fragment is in its slot.
 func (r *Ring) Put(m *Message, i int, req *pe.Request) {
 	bytes := min(r.SlotSize, m.Bytes-memory.Bytes(i)*r.SlotSize)
 	if len(r.slots) < r.Slots && int(r.sent) == len(r.slots) {
@@ -182,8 +183,9 @@ func (r *Ring) Put(m *Message, i int, req *pe.Request) {
 	r.From.DMA.Submit(req)
 }
 
-// slotAccess returns the first n bytes of a slot as one end of a DMA request. Only slots in
-// HBM need this; for other memories it returns the zero value.
+// slotAccess returns the first n bytes of a slot as the source or destination of a DMA
+// request. It returns the zero value if the slot is not in HBM, because then the request
+// needs only a path.
 func (r *Ring) slotAccess(slot uint64, n memory.Bytes) pe.Access {
 	a := r.At
 	if a.Slice == 0 {
@@ -193,7 +195,8 @@ func (r *Ring) slotAccess(slot uint64, n memory.Bytes) pe.Access {
 	return a
 }
 
-// Handle continues a ring after a fragment arrived, became visible or was copied.
+// Handle processes an event of a ring. The upper 32 bits of arg are the number of the ring,
+// and the lower 32 bits are the slot.
 func (q *Queues) Handle(kind sim.Kind, arg uint64) {
 	r, slot := *q.rings.At(int32(arg >> 32)), uint64(uint32(arg))
 	switch kind {
@@ -218,8 +221,9 @@ func (q *Queues) Handle(kind sim.Kind, arg uint64) {
 	}
 }
 
-// makeVisible makes the fragment in the given slot visible to the receiver and starts the
-// copy if a receive waits for it.
+// makeVisible makes the fragment in the given slot visible to the receiver. If a receive
+// waits for the fragment, makeVisible starts the copy. If the receiver waits for a message
+// on any of several queues, makeVisible wakes it.
 func (r *Ring) makeVisible(slot uint64) {
 	f := &r.slots[slot]
 	f.visible = true
@@ -237,7 +241,7 @@ func (r *Ring) makeVisible(slot uint64) {
 }
 
 // finishTransfer records the end of a transfer out of the slot that holds f. After the last
-// transfer of the slot, its credit returns.
+// of these transfers, the credit of the slot returns.
 func (r *Ring) finishTransfer(f *fragment) {
 	f.parts--
 	if rc := f.receive; rc != nil {
@@ -248,8 +252,9 @@ func (r *Ring) finishTransfer(f *fragment) {
 	r.returnCredits(r.queues.eng.Now(), r.queues.eng.By)
 }
 
-// returnCredits gives back to the sender the credits of all slots that are free at the time
-// `at` and whose credits are still outstanding. `by` is the activity that freed the slots.
+// returnCredits returns credits to the sender after a copy out of a slot. `at` is the time
+// at which this copy ends, and `by` is the activity that ends it. Credits return in the
+// order of the fragments, up to the first fragment whose copy has no known end.
 func (r *Ring) returnCredits(at simtime.Time, by sim.Mark) {
 	if len(r.credits) < r.Slots {
 		r.credits = append(r.credits, make([]simtime.Time, r.Slots-len(r.credits))...)
@@ -257,7 +262,7 @@ func (r *Ring) returnCredits(at simtime.Time, by sim.Mark) {
 	for r.read < r.taken && r.slots[r.read%uint64(r.Slots)].parts == 0 {
 		f := &r.slots[r.read%uint64(r.Slots)]
 		m := r.mark(r.read)
-		if f.end > at { // its copy ends after the copy of the previous slot
+		if f.end > at { // a copy within a TCM that ends later
 			at = f.end
 			if m != nil {
 				by = m.copy
@@ -274,9 +279,8 @@ func (r *Ring) returnCredits(at simtime.Time, by sim.Mark) {
 	}
 }
 
-// String returns a text with the names of the two ends of the queue, for errors and
-// reports.
+// String returns the names of the two ends of the queue, for errors and reports.
 func (r *Ring) String() string { return "the queue " + r.From.Name + " -> " + r.To.Name }
 
-// Unreceived returns how many fragments were sent and not yet taken by a receive.
+// Unreceived returns the number of sent fragments that no receive has taken yet.
 func (r *Ring) Unreceived() int { return int(r.sent - r.taken) }

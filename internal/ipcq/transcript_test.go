@@ -22,27 +22,30 @@ import (
 )
 
 // TestTranscripts runs the commands in each file of testdata and compares their output with
-// the file. Each file has its own machine: PEs that are connected by links of 10 ns and
-// 64 GB/s, a TCM of the same bandwidth, and 1 ns of set-up for each transfer. Sizes are in
-// bytes and times in nanoseconds. -rewrite replaces the output in the files.
+// the file. Each file has its own machine. Its PEs have TCMs of 64 GB/s, links of 10 ns and
+// 64 GB/s connect the PEs, and the set-up of each transfer takes 1 ns. Sizes are in bytes
+// and times in nanoseconds. Run the test with -rewrite to replace the output in the files.
+//
+// The command `queue` builds a queue:
 //
 //	queue from=a to=b slots=2 slot=64 memory=sram poll=5
 //
-// builds a queue. The slots are in the receiver's TCM unless memory names another memory. A
-// sender that has no credit looks for a credit every poll ns; without poll it sleeps until
-// a credit returns.
+// The argument `slot` is the size of a slot. The slots are in the receiver's TCM, or in an
+// SRAM with `memory=sram`. With `poll=5`, a sender that has no credit looks for a credit
+// every 5 ns; without `poll`, it sleeps until a credit returns.
+//
+// The command `run` runs a program on each PE, from the current time on, and prints what
+// happens:
 //
 //	run
 //	a: send b 64; sleep 10; room b 128
 //	b: recv a 64; recv any 64; into a 64
 //
-// runs a program on each PE, from the current time on, and prints what happens. room waits
-// until there are credits for a message of the given size. recv receives a message into a
-// tile, from a PE or from any PE, and into receives it into memory.
+// The step `room b 128` waits until PE a has the credits for a message of 128 bytes to b.
+// `recv a 64` receives a message of 64 bytes from a into a tile, and `recv any 64` receives
+// a message from any PE into a tile. `into a 64` receives a message from a into memory.
 //
-//	state
-//
-// prints the state of the queues.
+// The command `state` prints the state of the queues.
 func TestTranscripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		b := newBench()
@@ -60,9 +63,9 @@ type bench struct {
 	calls  []func() // functions that events call, by Arg
 	pes    map[string]*element
 	rings  []*Ring
-	polls  map[*Ring]simtime.Time
-	lines  []line // the output of run
-	sends  int    // messages sent
+	polls  map[*Ring]simtime.Time // how often a sender without a credit looks for one; 0 if it sleeps
+	lines  []line                 // the output of run
+	sends  int                    // messages sent
 }
 
 // element is a PE: its engines and the process of its program.
@@ -81,7 +84,7 @@ type line struct {
 	text string
 }
 
-// bus is a network with a link to the slots of each queue and a link out of the slots.
+// bus is a network with two links for each queue: one to its slots, and one from its slots.
 type bus struct{}
 
 func (bus) NumLinks() int { return 64 }

@@ -24,10 +24,11 @@ import (
 )
 
 // TestTranscripts runs the commands in each file of testdata and compares their output with
-// the file. -rewrite replaces the output in the files. The commands are
+// the file. Run the test with -rewrite to replace the output in the files. The commands are
 //
 //	system PRESET           builds a machine; the lines below override keys of the preset
-//	tensor x n=4 pes=(0,1)  allocates n f32 on each PE, in its HBM or in memory=KIND
+//	tensor x n=4 pes=(0,1)  allocates n elements of f32 on each PE, in its HBM or the
+//	                        memory of memory=KIND
 //	write x pe=0            copies the numbers below, padded with zeros, to the part of a PE
 //	read x pe=0             copies the part of a PE to the host
 //	launch k pes=(0,1)      sends a kernel; links=((0,east,1,west)) connects ports, and
@@ -36,8 +37,9 @@ import (
 //	peek x                  prints the values of a tensor, without simulated time
 //	races                   checks the op log for races
 //
-// A kernel has a line of steps for each rank; see step. run prints the operations of the op
-// log: when each was issued, started and ended, and the operation that it waited for.
+// The lines below `launch` are the kernel, a line of steps for each rank; the method step
+// lists the steps. `run` prints the operations of the op log: when each operation was
+// issued, started and ended, and the operation that it waited for.
 func TestTranscripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		s := &transcript{}
