@@ -126,6 +126,9 @@ func TestTheDataPhaseEndsWithItsContext(t *testing.T) {
 	if err == nil {
 		err = heavy.Wait()
 	}
+	if err == nil {
+		_, err = x.Numpy()
+	}
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want %v", err, context.Canceled)
 	}

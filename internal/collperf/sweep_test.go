@@ -1,6 +1,7 @@
 package collperf
 
 import (
+	"math"
 	"testing"
 
 	"github.com/kernbench/kernbench/ccl"
@@ -30,6 +31,22 @@ func BenchmarkSweep(b *testing.B) {
 			if err := all[i].simulate(b.Context(), problems, &t); err != nil || t.sum.Wrong != 0 || len(t.rows) != len(sweepElems) {
 				b.Fatalf("%d rows, %d wrong and error %v, want %d, 0 and none", len(t.rows), t.sum.Wrong, err, len(sweepElems))
 			}
+		}
+	}
+}
+
+// BenchmarkRing measures a ring all-reduce of 1 GiB over 256 SIPs of alpha_beta, without
+// values. Slots have 1 MiB, so that there are 522,240 messages.
+//
+//	go test ./internal/collperf -run '^$' -bench 'Ring$' -benchtime 1x
+func BenchmarkRing(b *testing.B) {
+	o := Options{
+		Topology:  system(b, "alpha_beta", "system.sips.count=256", "pe.ipcq.slot_size=1MiB", "pe.ipcq.n_slots=4", "pe.ipcq.max_ports=8"),
+		Algorithm: ccl.Ring.Name, RanksPer: PerSIP, DTypes: []tl.DType{tl.F32}, NoCheck: true, Min: 1 << 30, Max: 1 << 30, Threads: 1,
+	}
+	for b.Loop() {
+		if got := *measure(b, o)[0].TimeUS; math.Abs(got-21391.1) > 0.05 {
+			b.Fatalf("takes %v µs, want 21391.1", got)
 		}
 	}
 }

@@ -72,7 +72,7 @@ func TestMergingFlowsThatFit(t *testing.T) {
 
 // TestCommIsNotHeldUpByBulk sends a 4 KiB message of class Comm over links that a 16 MiB
 // transfer of class Compute also uses. It checks that the message waits at each link for at
-// most one flit in the Flit model, and for at most 4 KiB in the Train model.
+// most one flit, and that it delays the transfer by at most its own size.
 func TestCommIsNotHeldUpByBulk(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		links := rapid.IntRange(1, 6).Draw(t, "links")
@@ -82,23 +82,22 @@ func TestCommIsNotHeldUpByBulk(t *testing.T) {
 			net[i] = Hop{topology.BytesPerSec(rapid.Int64Range(32, 512).Draw(t, "GB/s")) * topology.GBps, 10 * ns}
 			flitEach += net[i].Bandwidth.Serialize(flitSize)
 		}
-		splitEach := flitEach * Time(splitSize/flitSize)
 		const bulk, small = 16 << 20, 4 << 10
+		smallEach := flitEach * Time(small/flitSize)
 		start := Time(rapid.Int64Range(0, int64(Uncontended(net, bulk, flitSize))).Draw(t, "start"))
 		alone := Uncontended(net, small, flitSize)
-		for fid, most := range []Time{Train: splitEach, Flit: flitEach} {
-			fid := Fidelity(fid)
+		for _, fid := range fidelities {
 			if fid == Flit && rapid.IntRange(0, 9).Draw(t, "reference") != 0 {
 				continue
 			}
 			w := run(t, net, Config{Fidelity: fid},
 				flow{0, Transfer{Path: net.all(), Bytes: bulk, Class: Compute}},
 				flow{start, Transfer{Path: net.all(), Bytes: small, Class: Comm}})
-			if late := w.done[1] - start - alone; late < 0 || late > most {
-				t.Fatalf("%v over %v: comm message at %v is %v late, at most %v allowed", fid, net, start, late, most)
+			if late := w.done[1] - start - alone; late < 0 || late > flitEach {
+				t.Fatalf("%v over %v: comm message at %v is %v late, at most %v allowed", fid, net, start, late, flitEach)
 			}
-			if late, most := w.done[0]-Uncontended(net, bulk, flitSize), splitEach; late < 0 || late > most {
-				t.Fatalf("%v over %v: the bulk load is %v late, at most %v allowed", fid, net, late, most)
+			if late := w.done[0] - Uncontended(net, bulk, flitSize); late < 0 || late > smallEach {
+				t.Fatalf("%v over %v: the bulk load is %v late, at most %v allowed", fid, net, late, smallEach)
 			}
 		}
 	})
@@ -184,7 +183,7 @@ func TestFidelitiesAgreeUnderContention(t *testing.T) {
 			flows = append(flows, f)
 			var perHop Time
 			for _, id := range f.Path {
-				perHop += m.Hop(id).Bandwidth.Serialize(splitSize)
+				perHop += m.Hop(id).Bandwidth.Serialize(turnBytes)
 			}
 			allowed = max(allowed, perHop)
 		}
@@ -240,17 +239,24 @@ func TestFidelitiesAgreeOnAHotSlice(t *testing.T) {
 	})
 }
 
-// TestContentionIsBounded checks that the number of events of two transfers that share
-// links does not grow with their size. The parts into which a shared link splits a transfer
-// are larger for large transfers.
+// TestContentionIsBounded checks that the number of events of k transfers that share two
+// links grows with k and not with their size. The parts into which a shared link splits a
+// transfer are larger for large transfers.
 func TestContentionIsBounded(t *testing.T) {
 	net := hops{{100 * topology.GBps, ns}, {100 * topology.GBps, ns}}
-	count := func(n Bytes) uint64 {
-		f := Transfer{Path: net.all(), Bytes: n, Class: Compute}
-		return run(t, net, Config{}, flow{0, f}, flow{3 * ns, f}).eng.Events()
+	count := func(k int, n Bytes) int {
+		flows := make([]flow, k)
+		for i := range flows {
+			flows[i] = flow{Time(i) * 3 * ns, Transfer{Path: net.all(), Bytes: n, Class: Compute}}
+		}
+		return int(run(t, net, Config{}, flows...).eng.Events())
 	}
-	if small, large := count(1<<20), count(1<<30); large > 2*small {
-		t.Errorf("two of 1 GiB take %d events, two of 1 MiB %d", large, small)
+	for _, k := range []int{2, 8, 32, 128} {
+		for _, n := range []Bytes{1 << 10, 1 << 16, 1 << 20, 1 << 30} {
+			if got, most := count(k, n), 6*maxShares*k; got > most {
+				t.Errorf("%d transfers of %v take %d events, want at most %d", k, n, got, most)
+			}
+		}
 	}
 }
 
@@ -275,9 +281,9 @@ func TestSameBytesTwice(t *testing.T) {
 	}
 }
 
-// TestCommIsNotHeldUpBySmallerLoads checks that a message of class Comm waits for at most 4
-// KiB of a transfer of class Compute, whatever the size of that transfer. It also checks
-// this where the transfer arrives as a rate-limited train.
+// TestCommIsNotHeldUpBySmallerLoads checks that a message of class Comm waits for at most
+// one flit of a transfer of class Compute, whatever the size of that transfer. It also
+// checks this where the transfer arrives as a rate-limited train.
 func TestCommIsNotHeldUpBySmallerLoads(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		net := hops{
@@ -290,7 +296,7 @@ func TestCommIsNotHeldUpBySmallerLoads(t *testing.T) {
 		w := run(t, net, Config{},
 			flow{0, Transfer{Path: path(0, 1), Bytes: bulk, Class: Compute}},
 			flow{start, Transfer{Path: path(1), Bytes: small, Class: Comm}})
-		most := net[1].Bandwidth.Serialize(flitSize) * Time(splitSize/flitSize)
+		most := net[1].Bandwidth.Serialize(flitSize)
 		if late := w.done[1] - start - Uncontended(net[1:], small, flitSize); late < 0 || late > most {
 			t.Fatalf("comm message of %v at %v is %v late, at most %v allowed", small, start, late, most)
 		}
@@ -347,7 +353,7 @@ func TestSourcesTakeTurns(t *testing.T) {
 	}
 	train := run(t, net, Config{}, flows...).done[2]
 	reference := run(t, net, Config{Fidelity: Flit}, flows...).done[2]
-	if d := max(train-reference, reference-train); d > 2*net[1].Bandwidth.Serialize(splitSize) {
+	if d := max(train-reference, reference-train); d > 2*net[1].Bandwidth.Serialize(turnBytes) {
 		t.Errorf("the shorter source ends at %v, in flit at %v", train, reference)
 	}
 }

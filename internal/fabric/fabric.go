@@ -72,6 +72,7 @@ type Transfer struct {
 	Path  []topology.LinkID // not empty; must not change before the transfer ends
 	Bytes Bytes
 	Class Class
+	Queue int32     // transfers with the same number leave their source in order; 0 is none
 	Read  Bank      // HBM before the path
 	Write Bank      // HBM after the path
 	Done  sim.Event // called when the last byte has arrived
@@ -127,14 +128,26 @@ type Fabric struct {
 	messages []message
 	banks    []banks // by message
 	free     []int32 // unused elements of messages
+	chains   []chain // by message; only for messages of a queue
+	newest   []int32 // the message that was sent last on each queue, plus one; 0 if it has ended
 	observe  func(Passage)
 	waits    []Time // total wait of the first flit, by message; used only with observe
 	waited   Time   // total wait of the first flit of the message that ended last
 }
 
+// chain links the messages of a queue. Each message starts when the previous one has left
+// its source.
+type chain struct {
+	queue int32
+	next  int32 // the message that follows, plus one; 0 if there is none yet
+}
+
 // model is one of the two fidelities.
 type model interface {
 	start(m int32)
+	// follow starts message m when message `after`, which has started and not ended, has left
+	// its source.
+	follow(m, after int32)
 	stats(topology.LinkID) Stats
 }
 
@@ -148,6 +161,8 @@ type message struct {
 	flits  int64 // number of flits, at least 1
 	Class  Class
 	banked bool // whether an end is in HBM
+	queued bool // whether the message belongs to a queue
+	began  bool // whether the message has started
 }
 
 // banks has the HBM accesses at the ends of a message.
@@ -169,8 +184,9 @@ type Passage struct {
 	Link             topology.LinkID
 	Class            Class
 	Bytes            Bytes
-	Head, Start, End Time // the first flit arrives, starts to leave; the last flit has left
-	Cut              bool // corrects the previous passage of this link, which was interrupted
+	Head, Start, End Time   // the first flit arrives, starts to leave; the last flit has left
+	ID               uint64 // identifies a passage that may be cut later; 0 if it cannot
+	Cut              bool   // corrects the passage with this ID: fewer bytes pass, until End
 }
 
 // New returns an idle fabric that uses the engine's clock.
@@ -239,7 +255,46 @@ func (f *Fabric) Send(t *Transfer) {
 		b.setStages(t.Path)
 		m.stages = b.stages
 	}
+	m.queued = t.Queue != 0 && t.Read.Slice == 0 // reads of one queue overlap
+	m.began = false
+	if !m.queued || !f.enqueue(i, t.Queue) {
+		f.begin(i)
+	}
+}
+
+// begin starts message i.
+func (f *Fabric) begin(i int32) {
+	f.messages[i].began = true
 	f.model.start(i)
+}
+
+// enqueue adds message i to a queue and reports whether it follows another message there.
+func (f *Fabric) enqueue(i, queue int32) bool {
+	for len(f.newest) <= int(queue) {
+		f.newest = append(f.newest, 0)
+	}
+	for len(f.chains) < len(f.messages) {
+		f.chains = append(f.chains, chain{})
+	}
+	f.chains[i] = chain{queue: queue}
+	previous := f.newest[queue] - 1
+	f.newest[queue] = i + 1
+	if previous < 0 {
+		return false
+	}
+	f.chains[previous].next = i + 1
+	if f.messages[previous].began {
+		f.model.follow(i, previous)
+	}
+	return true
+}
+
+// startNext starts the message that follows message i in its queue, if there is one.
+func (f *Fabric) startNext(i int32) {
+	if next := f.chains[i].next - 1; next >= 0 {
+		f.chains[i].next = 0
+		f.begin(next)
+	}
 }
 
 // setStages sets b.stages to the servers of a message in order: the HBM slice to read from,
@@ -265,6 +320,12 @@ func (f *Fabric) checkBank(b *Bank, n Bytes) {
 // finish ends message i now: it frees the message and calls its Done event.
 func (f *Fabric) finish(i int32) {
 	done := f.messages[i].Done
+	if f.messages[i].queued {
+		f.startNext(i)
+		if c := f.chains[i]; f.newest[c.queue] == i+1 {
+			f.newest[c.queue] = 0
+		}
+	}
 	f.free = append(f.free, i)
 	if int(i) < len(f.waits) {
 		f.waited, f.waits[i] = f.waits[i], 0

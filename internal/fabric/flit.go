@@ -16,6 +16,7 @@ type flits struct {
 	links    []*flitServer
 	slices   [][]*flitServer // channels of each HBM slice
 	servers  []*flitServer   // all of them, by the number events use
+	left     []Time          // when the last flit of a message leaves its source; by message, 0 if not known
 	reads    []hbmRead       // by message
 	writes   []hbmWrite
 }
@@ -79,8 +80,11 @@ func (m *flits) Handle(kind sim.Kind, arg uint64) {
 	case evFlitFree:
 		m.serveNext(m.servers[arg])
 	case evFlitOffer:
-		fl := m.inFlight.Take(int32(arg))
-		m.offer(fl.msg, fl.index)
+		if fl := m.inFlight.Take(int32(arg)); fl.index > 0 {
+			m.offer(fl.msg, fl.index)
+		} else {
+			m.begin(fl.msg)
+		}
 	case evBurst:
 		m.endBurst(m.inFlight.Take(int32(arg)))
 	}
@@ -97,14 +101,24 @@ func (m *flits) stats(id topology.LinkID) Stats {
 // read it.
 func (m *flits) start(i int32) {
 	for len(m.reads) <= int(i) {
+		m.left = append(m.left, 0)
 		m.reads = append(m.reads, hbmRead{})
 		m.writes = append(m.writes, hbmWrite{})
 	}
+	m.left[i] = 0
 	if _, ok := hbmSlice(m.messages[i].stages[0]); !ok {
 		m.offer(i, 0)
 		return
 	}
 	m.startRead(i)
+}
+
+// follow starts message i when the last flit of message `after` has left its source.
+func (m *flits) follow(i, after int32) {
+	if at := m.left[after]; at > 0 {
+		m.chains[after].next = 0
+		m.eng.At(max(at, m.eng.Now()), m.target, evFlitOffer, uint64(m.inFlight.Add(flit{msg: i})))
+	}
 }
 
 // offer adds flit k of message i to the queue of the first link of its path.
@@ -186,12 +200,28 @@ func (m *flits) serve(s *flitServer, i int32) {
 	if m.observe != nil {
 		m.observePassage(fl.msg, fl.index == 0, Passage{Link: s.id, Bytes: n, Head: fl.arrived, Start: now, End: s.free})
 	}
-	if fl.stage == 0 && fl.index+1 < msg.flits { // the offer runs before s picks its next flit
-		m.eng.At(s.free, m.target, evFlitOffer, uint64(m.inFlight.Add(flit{msg: fl.msg, index: fl.index + 1})))
+	if fl.stage == 0 { // the offer runs before s picks its next flit
+		m.offerNext(fl.msg, fl.index, s.free)
 		fl = m.inFlight.At(i)
 	}
 	fl.stage++
 	m.eng.At(s.free+s.hop.Latency, m.target, evFlitArrive, uint64(i))
+}
+
+// offerNext schedules the flit after flit k of message i at the source, at the time `at` at
+// which flit k has left. After the last flit, this is the first flit of the message that
+// follows in the queue.
+func (m *flits) offerNext(i int32, k int64, at Time) {
+	next := flit{msg: i, index: k + 1}
+	if msg := &m.messages[i]; next.index == msg.flits {
+		m.left[i] = at
+		if !msg.queued || m.chains[i].next == 0 {
+			return
+		}
+		next = flit{msg: m.chains[i].next - 1}
+		m.chains[i].next = 0
+	}
+	m.eng.At(at, m.target, evFlitOffer, uint64(m.inFlight.Add(next)))
 }
 
 // link returns the server of the given link. It creates the server on first use.

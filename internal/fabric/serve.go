@@ -1,13 +1,22 @@
 package fabric
 
 // arrive handles the arrival of train i at the server of stage `at`. It serves the train if
-// the server is free and no other train waits. If not, it queues the train. The stage is in
-// the event, because looking it up in the message, which is rarely in the processor cache,
-// would take longer than the rest of the function.
+// the server is free and no other train waits there. If not, it queues the train. The stage
+// is in the event, because looking it up in the message, which is rarely in the processor
+// cache, would take longer than the rest of the function.
 func (m *trains) arrive(i int32, at stage) {
 	t, s := &m.all[i], m.server(at)
-	if s.ready(t.class) <= m.eng.Now() && s.queuesEmpty() {
+	if t.void {
+		m.drop(i)
+		return
+	}
+	now := m.eng.Now()
+	if s.free <= now && (s.queuesEmpty() || s.nextReady(m.all) > now) {
 		m.serve(s, i)
+		return
+	}
+	if s.queues[t.class].join(m.all, t) {
+		m.drop(i)
 		return
 	}
 	s.queues[t.class].push(m.all, i)
@@ -19,8 +28,10 @@ func (m *trains) arrive(i int32, at stage) {
 // was scheduled.
 func (m *trains) serveNext(s *server) {
 	s.woken = 0
-	if s.nextReady() <= m.eng.Now() && !s.queuesEmpty() {
+	if s.nextReady(m.all) <= m.eng.Now() {
 		m.serve(s, s.pick(m.all, m.eng.Now()))
+	} else {
+		m.wakeWhenFree(s)
 	}
 }
 
@@ -28,13 +39,21 @@ func (m *trains) serveNext(s *server) {
 // the train, as many as flitsToServe returns. The remaining flits go back to the queue or,
 // at the start of the path, to the source.
 func (m *trains) serve(s *server, i int32) {
+	s.forget(m.eng.Now())
+	if !m.trim(i) {
+		m.wakeWhenFree(s)
+		return
+	}
+	if len(s.active) > 0 {
+		m.cutForNext(s, i)
+	}
 	t := &m.all[i]
 	if k := m.flitsToServe(s, t); k < t.flits {
 		rest := t.restAfter(k)
 		*t = t.firstFlits(k)
 		if t.atSource {
 			t.refill = true
-			m.returnToSource(rest)
+			m.sources[t.msg].offered -= rest.flits
 			m.pass(s, i)
 		} else {
 			m.pass(s, i)
@@ -46,10 +65,24 @@ func (m *trains) serve(s *server, i int32) {
 	m.wakeWhenFree(s)
 }
 
-// returnToSource gives the flits of the train `rest` back to the source of their message,
-// which offers them again later. The source had offered these flits, but the server did not
-// serve them.
-func (m *trains) returnToSource(rest train) { m.sources[rest.msg].offered -= rest.flits }
+// trim removes the flits of train i that its server has already served. This happens where
+// the flits of a train that was cut were expected too early. It reports whether any flit is
+// left.
+func (m *trains) trim(i int32) bool {
+	t := &m.all[i]
+	if t.first == 0 {
+		return true
+	}
+	switch k := m.sources[t.msg].progress[t.stage].passed - t.first; {
+	case k <= 0:
+		return true
+	case k < t.flits:
+		*t = t.restAfter(k)
+		return true
+	}
+	m.drop(i)
+	return false
+}
 
 // flitsToServe returns how many flits of t the server serves now. If no other message
 // waits, this is the whole train. If another message waits, it is the flits that arrived
@@ -60,120 +93,118 @@ func (m *trains) flitsToServe(s *server, t *train) int64 {
 	if other == nil {
 		return t.flits
 	}
-	k := min(t.share, other.share)
-	if !t.atSource && other.head > t.head {
-		gap := t.gap()
-		if gap == 0 {
-			return t.flits
+	k := max(s.turn, min(t.share, other.share))
+	if !t.atSource {
+		if other.head > t.head {
+			k = max(k, t.arrivedBy(other.head))
 		}
-		k = max(k, 1+int64((other.head-t.head)/gap))
-	}
-	if !t.atSource && t.flits-k < m.split {
-		return t.flits // the rest would be too small for a train
+		if t.flits-k < s.turn {
+			return t.flits // the rest would be too small for a train
+		}
 	}
 	return min(k, t.flits)
 }
 
-// interrupt splits the train in service at s if the waiting train i must be served before
-// the last flits of that train. This is so if train i has a higher class, or if it arrived
+// interrupt cuts the train that occupies s if the waiting train i must be served before the
+// last flits of that train. This is so if train i has a higher class, or if it arrived
 // before these flits.
 func (m *trains) interrupt(s *server, i int32) {
-	t, cur := &m.all[i], &s.serving
 	now := m.eng.Now()
-	if s.perFlit == 0 || s.free <= now+s.perFlit || t.class > cur.class || !cur.residual && t.msg == cur.msg {
+	if s.perFlit == 0 || s.free <= now+s.perFlit {
 		return
 	}
-	k := s.startedFlits(now)
-	if t.class == cur.class && !cur.atSource {
-		if gap := cur.gap(); gap == 0 {
-			return
-		} else if now > cur.head {
-			k = max(k, 1+int64((now-cur.head)/gap))
+	s.forget(now)
+	for j := range s.active {
+		if a := &s.active[j]; a.rate == fullRate && a.until > now {
+			m.yield(s, j, &m.all[i])
 		}
-	}
-	k = max(1, (k+m.split-1)/m.split) * m.split
-	if k >= cur.flits || t.class == cur.class && cur.flits-k < m.split {
-		return // the train in service ends at or shortly after the split
-	}
-	rest := cur.restAfter(k)
-	work := Time(k) * s.perFlit // without the part of the rate-limited trains
-	s.free = min(s.free, s.since+work+s.limitedWork(s.since, work, cur.class))
-	avoided := s.servingDelay / Time(cur.flits) * Time(cur.flits-k)
-	s.computeDelay, s.servingDelay = s.computeDelay-avoided, s.servingDelay-avoided
-	m.shorten(s, &rest, k)
-	*cur = cur.firstFlits(k)
-	switch {
-	case rest.residual:
-		rest.atSource = false
-		rest.head = min(rest.head, s.free)
-		m.requeue(s, rest)
-	case rest.atSource:
-		cur.refill = true
-		m.returnToSource(rest)
-		m.refillAt(rest.msg, s.free)
-	default:
-		m.requeue(s, rest)
 	}
 }
 
-// shorten reduces the train in service at s to its first k flits. `rest` is the train of
-// the other flits. If the train has not yet arrived at the next server, only k flits arrive
-// there, and `rest` follows later. Otherwise the whole train has moved on, and `rest`
-// becomes a residual train: it only occupies s, so that later trains wait long enough.
-func (m *trains) shorten(s *server, rest *train, k int64) {
-	cur := &s.serving
-	s.count(m.Fabric, rest, -1)
-	if cur.refill {
-		m.sources[cur.msg].refillSeq++ // the refill waits for the rest
+// cutForNext cuts the trains in service that compete with train i, which starts now at the
+// free server s. These are rate-limited trains, unless the bandwidth suffices for both, and
+// trains that waited and whose last flits have not arrived yet.
+func (m *trains) cutForNext(s *server, i int32) {
+	t := &m.all[i]
+	start := max(s.free, m.eng.Now(), t.head)
+	if s.spareRate(t, start) < fullRate {
+		return
 	}
-	switch {
-	case cur.residual:
-	case s.slice == nil && m.eng.Now() < s.forwardedAt:
-		left := max(s.free, cur.head+Time(k-1)*cur.gap()+s.perFlit)
-		m.sources[cur.msg].left[cur.stage] = left
-		if s.forwarded != 0 {
-			moved := &m.all[s.forwarded]
-			moved.flits, moved.last, moved.tail = k, false, left+s.hop.Latency
-		} else if cur.last {
-			m.sources[cur.msg].endSeq++ // the message ends with the rest
+	small := t.flits <= s.turn
+	for j := range s.active {
+		if a := &s.active[j]; t.class < a.class || t.class == a.class && !small {
+			m.yield(s, j, &m.all[i])
 		}
-		if m.observe != nil {
-			part := cur.firstFlits(k)
-			m.observe(Passage{Link: s.key, Class: cur.class, Bytes: m.trainBytes(&part), Head: cur.head, Start: s.since, End: left, Cut: true})
-		}
-	default:
-		rest.residual = true
 	}
-	if s.slice != nil && !cur.residual {
-		s.slice.Undo()
-		part := cur.firstFlits(k)
-		m.access(s, &part, nil, nil)
+}
+
+// yield cuts service number j of server s in favour of train t, which waits. It keeps the
+// flits that have started to leave and, if t has the same class, the flits that arrived
+// before t. It does nothing if no flit remains, or if later flits of the same message are in
+// service: flits of a message stay in order.
+func (m *trains) yield(s *server, j int, t *train) {
+	a, now := &s.active[j], m.eng.Now()
+	if t.class > a.class || t.msg == a.msg || a.left <= now || s.perFlit == 0 || s.followed(j, now) {
+		return
+	}
+	var k int64
+	if a.rate == fullRate {
+		k = s.startedFlits(a, now)
+	}
+	if s.slice != nil && a.stage == 0 {
+		k = max(k, m.readBy(s, a, now))
+	}
+	if !a.atSource && (t.class == a.class || a.rate < fullRate) {
+		k = max(k, a.arrivedBy(now))
+	}
+	k = max(1, k)
+	if share := max(s.turn, min(a.share, t.share)); t.class == a.class && a.atSource {
+		if t.flits > share {
+			k = max(k, share)
+		}
+		if t.atSource && a.flits-k < s.turn {
+			return // the train in service ends soon
+		}
+	}
+	if k >= a.flits {
+		return
+	}
+	rest := m.cut(s, a, k, a.arrival(k-1))
+	if rest.atSource {
+		m.sources[rest.msg].offered -= rest.flits
+		m.sources[rest.msg].waiting = true
+		a.refill = true
+		m.refillAt(rest.msg, a.left)
+	} else {
+		m.requeue(s, rest)
 	}
 }
 
 // requeue puts `rest`, the unserved part of a split train, back into the queue of s. It
-// inserts `rest` before trains that arrived at the same time, because one of them may be
-// the next train of the same message.
+// inserts `rest` before trains that arrived at the same time, and before later flits of the
+// same message, whose arrivals are estimates too.
 func (m *trains) requeue(s *server, rest train) {
+	rest.earlier, rest.refill = 0, false
+	q := &s.queues[rest.class]
+	for i := q.first; i != 0; i = m.all[i].next {
+		if later := &m.all[i]; later.msg == rest.msg && later.stage == rest.stage {
+			rest.head = min(rest.head, later.head)
+			break
+		}
+	}
 	i := m.add(rest)
-	s.queues[rest.class].insert(m.all, i, func(other *train) bool { return other.head >= rest.head })
+	q.insert(m.all, i, func(other *train) bool { return other.head >= rest.head })
 }
 
 // pass serves the whole train i at s and sends it to its next server.
 func (m *trains) pass(s *server, i int32) {
 	t := &m.all[i]
-	perFlit := s.perFlit
-	if t.short {
-		perFlit = s.serialize(m.messages[t.msg].lastFlitBytes(m.cfg.Flit))
-	}
 	start, waits := m.serviceStart(s, t)
-	s.computeDelay, s.servingDelay = max(0, s.ready(Compute)-start), 0 // reduced by the idle time since
-	s.serving, s.since, s.free = *t, start, start+Time(t.flits)*perFlit
-	s.count(m.Fabric, t, 1)
-	if t.residual || s.slice != nil {
-		m.passWithoutLink(s, i)
+	m.count(s, t, 1)
+	if s.slice != nil {
+		m.passSlice(s, i, start)
 	} else {
-		m.passLink(s, i, perFlit, waits)
+		m.passLink(s, i, start, waits)
 	}
 }
 
@@ -181,83 +212,95 @@ func (m *trains) pass(s *server, i int32) {
 // has waited. If t is at its source, it also computes by how much the source defers its
 // next train.
 func (m *trains) serviceStart(s *server, t *train) (start, waits Time) {
-	free := s.ready(t.class)
-	start = max(free, t.head)
+	start = max(s.free, t.head, m.eng.Now())
 	waits = start - t.head
-	if t.residual {
-		return start, waits
-	}
 	src := &m.sources[t.msg]
 	if t.atSource {
+		start = max(s.free, m.eng.Now())
 		// In the Flit model, the waiting flits would go before each flit of this source.
 		// Here the train goes first as a whole. In return, the next train of the source
 		// is deferred.
-		start = max(free, m.eng.Now())
-		src.deferral = Time(t.flits) * s.backlog(m.all, t.class, start)
-		t.head, t.tail = start, start
+		src.deferral = 0
+		if work := s.backlog(m.all, t.class, start); work > 0 {
+			src.deferral = Time(t.flits) * work
+		}
+		t.head, t.tail, t.end = start, start, start
+		if t.last {
+			src.waiting = false
+			t.refill = m.messages[t.msg].queued && m.chains[t.msg].next != 0
+		}
 	}
+	p := &src.progress[t.stage]
+	p.passed = t.first + t.flits
 	if s.slice == nil {
-		start = max(start, src.left[t.stage])
+		start = max(start, p.left)
 	}
 	return start, waits
 }
 
-// passWithoutLink serves train i where it does not move over a link. It is either a
-// residual train, which only occupies the server, or a train at the channels of an HBM
-// slice. The accesses of successive trains to a slice overlap: a channel that is free
-// serves the next train already.
-func (m *trains) passWithoutLink(s *server, i int32) {
-	switch t := &m.all[i]; {
-	case s.slice == nil:
-		s.stretchService(t)
-	case t.residual:
-		s.slice.Occupy(s.since, Bytes(t.flits)*m.cfg.Flit)
-	default:
-		s.free = min(s.free, m.passHBM(s, i))
-	}
-	if t := &m.all[i]; t.refill { // passHBM may have moved m.all
-		m.refillAt(t.msg, s.free)
-	}
-	m.drop(i)
-}
-
-// passLink sends train i over the link of s to its next server or to its destination.
-// perFlit is the service time of a flit of the train. `waits` is the time that the first
-// flit of the train has waited.
-func (m *trains) passLink(s *server, i int32, perFlit, waits Time) {
+// passLink sends train i over the link of s to its next server or to its destination. The
+// service starts at the time `start`. `waits` is the time that the first flit of the train
+// has waited.
+func (m *trains) passLink(s *server, i int32, start, waits Time) {
 	t := &m.all[i]
-	left := max(s.free, t.tail+perFlit) // when the last flit leaves
-	if s.addRateLimited(t, s.since) {
-		s.free = s.since + perFlit
+	a := service{train: *t, since: start, rate: s.spareRate(t, start)}
+	short := m.shortFlit(s, t)
+	work := Time(t.whole())*s.perFlit + short
+	a.until = start + work
+	if a.rate < fullRate {
+		a.until = start + s.perFlit
+		s.free = a.until
 	} else {
-		s.stretchService(t)
-		left = max(left, s.free)
+		s.free = a.until + s.limitedWork(start, work, t.class)
+		if t.flits > 1 { // a single flit waits for at most one flit of another train, and has done so
+			a.until = s.free
+		}
 	}
-	m.sources[t.msg].left[t.stage] = left
+	var wholeLeft Time
+	first, last := short, short
+	if t.whole() > 0 {
+		first = s.perFlit
+		wholeLeft = max(start+work-short, t.tail+s.perFlit, a.until-short)
+	}
+	if t.short {
+		a.left = max(wholeLeft, t.end, start) + short
+	} else {
+		a.left, last = wholeLeft, s.perFlit
+	}
+	m.sources[t.msg].progress[t.stage].left = a.left
 	if t.refill {
-		m.refillAt(t.msg, left)
+		m.refillAt(t.msg, a.left)
 	}
 	if t.atSource {
 		s.wait(waits, 1) // the other flits are offered when they can be served
 	} else {
-		s.wait((waits+left-perFlit-t.tail)/2, t.flits) // the mean of the first and the last flit
+		s.wait((waits+a.left-last-t.end)/2, t.flits) // the mean of the first and the last flit
 	}
 	if m.observe != nil {
-		m.observePassage(t.msg, t.first == 0, Passage{Link: s.key, Bytes: m.trainBytes(t), Head: t.head, Start: s.since, End: left})
+		m.passage++
+		a.passage = m.passage
+		m.observePassage(t.msg, t.first == 0, Passage{Link: s.key, Bytes: m.trainBytes(t), Head: t.head, Start: start, End: a.left, ID: a.passage})
 	}
 	t.stage++
-	t.head, t.tail = s.since+perFlit+s.hop.Latency, left+s.hop.Latency
-	t.atSource, t.refill = false, false
-	if stages := m.messages[t.msg].stages; int(t.stage) < len(stages) {
-		s.forwarded, s.forwardedAt, s.lastArrival = i, t.head, t.head
+	t.head, t.end = start+first+s.hop.Latency, a.left+s.hop.Latency
+	t.tail = t.end
+	if t.short && t.flits > 1 {
+		t.tail = wholeLeft + s.hop.Latency
+	}
+	t.atSource, t.refill, t.earlier = false, false, 0
+	stages := m.messages[t.msg].stages
+	if int(t.stage) < len(stages) {
+		a.forwarded, a.forwardedAt, s.lastArrival = i, t.head, t.head
 		m.arriveAt(t.head, i, stages[t.stage])
-		return
+	} else {
+		if t.last {
+			m.finishAt(t.msg, t.end)
+		}
+		m.drop(i)
 	}
-	s.forwarded, s.forwardedAt = 0, t.tail
-	if t.last {
-		m.finishAt(t.msg, t.tail)
+	if a.flits > 1 {
+		s.active = append(s.active, a)
 	}
-	m.drop(i)
 }
 
 // trainBytes returns the total size of the flits of t.
@@ -287,7 +330,10 @@ func (m *trains) refillAt(i int32, at Time) {
 // wakeWhenFree schedules an event that serves the queue of s when s becomes free. It does
 // nothing if no train waits or the event is scheduled already.
 func (m *trains) wakeWhenFree(s *server) {
-	if at := max(s.nextReady(), m.eng.Now()); !s.queuesEmpty() && s.woken != at+1 {
+	if s.queuesEmpty() {
+		return
+	}
+	if at := max(s.nextReady(m.all), m.eng.Now()); s.woken != at+1 {
 		s.woken = at + 1 // 0 means none
 		m.eng.At(at, m.target, evFree, uint64(uint32(s.key)))
 	}

@@ -5,27 +5,35 @@ import (
 	"github.com/kernbench/kernbench/simtime"
 )
 
-// server is a link, or the channels of an HBM slice, in the Train model. It serves one
-// train after another.
+// server is a link, or the channels of an HBM slice, in the Train model.
 type server struct {
 	*linkState
-	// computeDelay is an extra delay of class Compute only: the work of rate-limited trains
-	// of class Compute that was postponed by trains of class Comm.
-	computeDelay Time
-	queues       [numClasses]trainQueue
-	limited      []rateLimited // rate-limited trains that the server currently serves
-	perFlit      Time          // service time of a whole flit
-	key          stage
-	slice        *memory.Slice // nil for a link
-	woken        Time          // time of the pending evFree event plus one; 0 for none
-	servingDelay Time          // the part of computeDelay that the train in service caused
+	queues  [numClasses]trainQueue
+	active  []service // trains in service, and some whose service has ended; in order of start
+	perFlit Time      // service time of a whole flit
+	turn    int64     // least number of flits after which two messages take turns
+	key     stage
+	slice   *memory.Slice // nil for a link
+	woken   Time          // time of the pending evFree event plus one; 0 for none
 	tally
-
-	serving     train // the train in service, or the train that was served last
-	since       Time  // start of its service
-	forwarded   int32 // number of the same train in flight to the next server; 0 if none
-	forwardedAt Time  // when that train arrives at the next server
 }
+
+// service is a train in service at a server. Its times can still change: another train may
+// cut it, or its flits may arrive later than expected.
+type service struct {
+	train              // as it arrived at the server
+	since       Time   // start of the service
+	until       Time   // the server is occupied until then; only if rate is fullRate
+	left        Time   // when the last flit has left
+	rate        int64  // share of the bandwidth in units of 1/fullRate; less for a rate-limited train
+	forwarded   int32  // number of the train in flight to the next server; 0 if none
+	forwardedAt Time   // when that train arrives there
+	passage     uint64 // the ID for the observer; 0 without one
+	cut         int32  // number of the latest cut for the next server; 0 if none
+	cutSeq      uint32 // the seq of that cut; another cut may use the number later
+}
+
+const fullRate = 1 << 20
 
 // linkState is the state of a link. It is the whole state while only single-flit messages
 // have used the link. Once a train has used the link, the link also has a server. A
@@ -69,6 +77,7 @@ func (m *trains) server(st stage) *server {
 			m.slices[slice] = &server{
 				linkState: &linkState{use: servesTrains}, key: st, slice: memory.NewSlice(h),
 				perFlit: h.BurstTime * Time(m.cfg.Flit) / Time(h.Burst) / Time(h.Channels),
+				turn:    max(m.turn, groupsPerTurn*int64(Bytes(h.Channels)*h.Burst/m.cfg.Flit)),
 			}
 		}
 		return m.slices[slice]
@@ -92,7 +101,7 @@ func (m *trains) addServer(st stage, l *linkState) {
 	}
 	last := &m.servers[n-1]
 	l.use, l.server = servesTrains, int32((n-1)*serverBatch+len(*last))
-	*last = append(*last, server{linkState: l, key: st, perFlit: l.hop.Bandwidth.Serialize(m.cfg.Flit)})
+	*last = append(*last, server{linkState: l, key: st, perFlit: l.hop.Bandwidth.Serialize(m.cfg.Flit), turn: m.turn})
 }
 
 // serverAt returns server number i.
@@ -109,53 +118,89 @@ func (m *trains) link(st stage) *linkState {
 	return l
 }
 
-// serialize returns how long n bytes occupy the server. n is at most the size of a flit.
-func (s *server) serialize(n Bytes) Time {
-	if s.slice != nil {
+// shortFlit returns the service time of the short last flit of t. It is 0 if t has none.
+func (m *trains) shortFlit(s *server, t *train) Time {
+	switch {
+	case !t.short:
+		return 0
+	case s.slice != nil:
 		return s.perFlit
 	}
-	return s.hop.Bandwidth.Serialize(n)
+	return m.serialize(s.hop.Bandwidth, m.messages[t.msg].lastFlitBytes(m.cfg.Flit))
 }
 
 // count adds the bytes and the busy time of t to the counters of s, or subtracts them if
 // sign is -1.
-func (s *server) count(f *Fabric, t *train, sign int64) {
-	n, busy := Bytes(t.flits)*f.cfg.Flit, Time(t.flits)*s.perFlit
-	if t.short {
-		n = f.messages[t.msg].lastFlitBytes(f.cfg.Flit)
-		busy = s.serialize(n)
-	}
-	s.tally.bytes += Bytes(sign) * n
-	s.tally.busy += Time(sign) * busy
+func (m *trains) count(s *server, t *train, sign int64) {
+	s.tally.bytes += Bytes(sign) * m.trainBytes(t)
+	s.tally.busy += Time(sign) * (Time(t.whole())*s.perFlit + m.shortFlit(s, t))
 	s.flits += sign * t.flits
 }
 
-// startedFlits returns how many flits of the train in service have started to leave by now.
-// The time that the server has spent on rate-limited trains does not count.
-func (s *server) startedFlits(now Time) int64 {
-	spent := now - s.since
-	for _, o := range s.limited {
-		if until := min(o.until, now); until > s.since && o.class <= s.serving.class {
-			spent -= simtime.MulDiv(uint64(until-s.since), uint64(o.rate), fullRate)
+// startedFlits returns how many flits of service a have started to leave by now, if it
+// uses the whole bandwidth. The time that the server has spent on rate-limited trains does
+// not count.
+func (s *server) startedFlits(a *service, now Time) int64 {
+	spent := now - a.since
+	for i := range s.active {
+		o := &s.active[i]
+		if until := min(o.left, now); o.rate < fullRate && until > a.since && o.class <= a.class {
+			spent -= simtime.MulDiv(uint64(until-a.since), uint64(o.rate), fullRate)
 		}
 	}
 	return int64((max(spent, 0) + s.perFlit - 1) / s.perFlit)
 }
 
-// ready returns when the server can start to serve a train of the given class.
-func (s *server) ready(class Class) Time {
-	if class == Compute {
-		return s.free + s.computeDelay
+// followed reports whether flits that follow service number j in the same message are in
+// service too.
+func (s *server) followed(j int, now Time) bool {
+	a := &s.active[j]
+	for i := j + 1; i < len(s.active); i++ {
+		if o := &s.active[i]; o.msg == a.msg && o.stage == a.stage && o.flits > 0 && o.left >= now {
+			return true
+		}
 	}
-	return s.free
+	return false
 }
 
-// nextReady returns when the server can start to serve the next waiting train.
-func (s *server) nextReady() Time {
-	if s.queues[Comm].first != 0 {
-		return s.ready(Comm)
+// forget removes the services that ended before the time `now`, except rate-limited trains
+// that have delayed a train in service. A service that ends now can still be cut by an
+// event of this instant.
+func (s *server) forget(now Time) {
+	if len(s.active) == 0 {
+		return
 	}
-	return s.ready(Compute)
+	earliest := simtime.Never // start of the trains in service
+	for i := range s.active {
+		if a := &s.active[i]; a.left >= now && a.rate == fullRate {
+			earliest = min(earliest, a.since)
+		}
+	}
+	kept := s.active[:0]
+	for i := range s.active {
+		if a := &s.active[i]; a.left >= now || a.rate < fullRate && a.left > earliest {
+			kept = append(kept, *a)
+		}
+	}
+	s.active = kept
+}
+
+// nextReady returns when the server can start to serve the next waiting train: when the
+// server is free and the train has arrived. A train at its source has always arrived. It
+// returns simtime.Never if no train waits.
+func (s *server) nextReady(all []train) Time {
+	at := simtime.Never
+	for _, q := range s.queues {
+		if q.first == 0 {
+			continue
+		}
+		if t := &all[q.first]; t.atSource {
+			at = s.free
+		} else {
+			at = min(at, max(s.free, t.head))
+		}
+	}
+	return at
 }
 
 // queuesEmpty reports whether no train waits for the server.
@@ -177,15 +222,9 @@ func (s *server) pick(all []train, now Time) int32 {
 // count.
 func (s *server) backlog(all []train, class Class, at Time) (work Time) {
 	for i := s.queues[class].first; i != 0; i = all[i].next {
-		t := &all[i]
-		if t.atSource || t.head > at {
-			continue
+		if t := &all[i]; !t.atSource {
+			work += Time(t.arrivedBy(at)) * s.perFlit
 		}
-		arrived := t.flits
-		if gap := t.gap(); gap > 0 {
-			arrived = min(arrived, 1+int64((at-t.head)/gap))
-		}
-		work += Time(arrived) * s.perFlit
 	}
 	return work
 }
@@ -195,10 +234,68 @@ func (s *server) backlog(all []train, class Class, at Time) (work Time) {
 func (s *server) rival(all []train, t *train) *train {
 	for class := Comm; class <= t.class; class++ {
 		for i := s.queues[class].first; i != 0; i = all[i].next {
-			if all[i].residual || t.residual || all[i].msg != t.msg {
+			if all[i].msg != t.msg {
 				return &all[i]
 			}
 		}
 	}
 	return nil
+}
+
+// spareRate returns the share of the bandwidth that t needs from the time `start` on, if t
+// arrives more slowly than the link could send it and the rate-limited trains in service
+// leave that share. Otherwise it returns fullRate: t needs the link for itself.
+func (s *server) spareRate(t *train, start Time) int64 {
+	gap := t.gap()
+	if t.atSource || gap <= s.perFlit || start > t.head+s.perFlit {
+		return fullRate
+	}
+	rate := int64((s.perFlit*fullRate + gap - 1) / gap)
+	sum := rate
+	for i := range s.active {
+		if o := &s.active[i]; o.left > start && o.msg != t.msg {
+			sum += s.rateAfter(o, start)
+		}
+	}
+	if sum > fullRate {
+		return fullRate
+	}
+	return rate
+}
+
+// rateAfter returns the share of the bandwidth that service a uses from the time `start`
+// on, before its last flit leaves.
+func (s *server) rateAfter(a *service, start Time) int64 {
+	if a.rate < fullRate || a.until > start {
+		return a.rate
+	}
+	rest := Time(a.flits-a.arrivedBy(start)) * s.perFlit
+	return int64(simtime.MulDiv(uint64(rest), fullRate, uint64(a.left-start)))
+}
+
+// limitedWork returns how long other work of the link is delayed by rate-limited trains.
+// The other work starts at the time `start` and would take the time `work` by itself. Only
+// rate-limited trains of the given class or a higher class count.
+func (s *server) limitedWork(start, work Time, class Class) (taken Time) {
+	spare := int64(fullRate)
+	for i := range s.active {
+		if o := &s.active[i]; o.rate < fullRate && o.end >= start && o.class <= class {
+			spare -= o.rate
+		}
+	}
+	if spare == fullRate {
+		return 0
+	}
+	for i := range s.active {
+		o := &s.active[i]
+		if o.rate == fullRate || o.end < start || o.class > class {
+			continue
+		}
+		share := simtime.MulDiv(uint64(o.end+s.perFlit-start), uint64(o.rate), fullRate)
+		if spare > 0 {
+			share = min(share, simtime.MulDiv(uint64(work), uint64(o.rate), uint64(spare)))
+		}
+		taken += share
+	}
+	return taken
 }

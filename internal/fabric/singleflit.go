@@ -91,7 +91,15 @@ func (m *trains) isFree(l *linkState, at Time) bool {
 		return true
 	}
 	s := m.serverAt(l.server)
-	return s.free+s.computeDelay <= at && s.queuesEmpty() && len(s.limited) == 0
+	if !s.queuesEmpty() {
+		return false
+	}
+	for i := range s.active {
+		if s.active[i].left > at {
+			return false
+		}
+	}
+	return true
 }
 
 // convertToTrain turns single-flit message i into a train, because it must wait in front of
@@ -106,6 +114,6 @@ func (m *trains) convertToTrain(i int32, st int) {
 	m.sources[i].offered = 1
 	m.arrive(m.add(train{
 		msg: i, stage: int32(st), class: msg.Class, last: true, flits: 1, short: msg.isShort(0, m.cfg.Flit),
-		head: now, tail: now, share: m.split,
+		head: now, tail: now, end: now, share: m.turn,
 	}), msg.stages[st])
 }

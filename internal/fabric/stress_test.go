@@ -29,6 +29,7 @@ type mix struct {
 	slices      int     // HBM slices that the flows share
 	read, write float64 // share of flows that read from, or write to, HBM
 	comm        float64 // share of flows of class Comm
+	queued      float64 // share of flows that belong to one of two queues
 	chained     float64 // share of flows that wait for another flow
 	odd         bool    // links without latency or serialization, turnaround, messages of 0 and 1 B
 	window      Time    // flows that wait for no other flow start before this time
@@ -39,6 +40,7 @@ var mixes = []mix{
 	{name: "links", comm: 0.5, window: 5000 * ns, worst: 0.02, mean: 0.001},
 	{name: "dense links", comm: 0.5, window: 200 * ns, worst: 0.06, mean: 0.002},
 	{name: "chained links", comm: 0.5, chained: 0.6, window: 500 * ns, worst: 0.25, mean: 0.004},
+	{name: "queues", comm: 0.5, queued: 0.8, window: 2000 * ns, worst: 0.05, mean: 0.002},
 	{name: "reads", slices: 2, read: 1, comm: 0.5, window: 5000 * ns, worst: 0.02, mean: 0.0005},
 	{name: "writes", slices: 2, write: 1, comm: 0.5, window: 5000 * ns, worst: 0.05, mean: 0.001},
 	{name: "hot slice", slices: 1, read: 0.5, write: 0.5, comm: 0.5, window: 2000 * ns, worst: 0.05, mean: 0.002},
@@ -102,6 +104,14 @@ func (x mix) draw(seed uint64) load {
 		}
 		bank := func() Bank {
 			return Bank{SliceID(1 + r.IntN(x.slices)), memory.Contiguous(memory.Addr(i)<<30+memory.Addr(r.Int64N(1<<16)), f.Bytes)}
+		}
+		if x.queued > 0 && one(x.queued) { // messages of a queue take the same path
+			f.Queue = 1 + int32(r.IntN(2))
+			for _, o := range l.flows {
+				if o.Queue == f.Queue {
+					f.Path, f.Class = o.Path, o.Class
+				}
+			}
 		}
 		read := one(x.read)
 		if x.odd && !read && one(0.1) {
@@ -229,7 +239,9 @@ func rounding(n Bytes, flit Bytes) Time { return Time(n / flit) }
 func TestStress(t *testing.T) {
 	for _, x := range mixes {
 		t.Run(x.name, func(t *testing.T) {
-			var sum, worst float64
+			var sum, worst, flowSum float64
+			var flows int
+			var events uint64
 			for seed := range uint64(stressSeeds) {
 				l := x.draw(seed)
 				train, reference := l.simulate(t, Train), l.simulate(t, Flit)
@@ -257,12 +269,42 @@ func TestStress(t *testing.T) {
 					t.Errorf("seed %d: makespan %v, want %v within %v %%", seed, got, want, 100*x.worst)
 				}
 				sum += apart
+				events += train.eng.Events()
+				for i := range l.flows {
+					took, should := train.done[i]-train.start[i], reference.done[i]-reference.start[i]
+					flowSum += float64(max(took-should, should-took)) / float64(max(should, 1))
+					flows++
+				}
 			}
-			t.Logf("makespans are %.4f %% apart on average, %.3f %% at worst", 100*sum/stressSeeds, 100*worst)
+			t.Logf("makespans are %.4f %% apart on average, %.3f %% at worst; messages %.3f %% on average; %d events for each load",
+				100*sum/stressSeeds, 100*worst, 100*flowSum/float64(flows), events/stressSeeds)
 			if mean := sum / stressSeeds; mean > x.mean {
 				t.Errorf("makespans are %.3f %% apart on average, want at most %.3f %%", 100*mean, 100*x.mean)
 			}
 		})
+	}
+}
+
+// TestEveryFlitPassesOnce runs more random traffic in the Train model and checks that every
+// link carries exactly the bytes of the messages that pass it. Trains that are cut in
+// service must neither lose flits nor deliver them twice.
+func TestEveryFlitPassesOnce(t *testing.T) {
+	for _, x := range mixes {
+		for seed := range uint64(10 * stressSeeds) {
+			l := x.draw(seed)
+			want := make([]Bytes, len(l.net))
+			for _, f := range l.flows {
+				for _, id := range f.Path {
+					want[id] += f.Bytes
+				}
+			}
+			s := l.simulate(t, Train)
+			for id, n := range want {
+				if got := s.Stats(topology.LinkID(id)).Bytes; got != n {
+					t.Fatalf("%s, seed %d: link %d carried %v, want %v", x.name, seed, id, got, n)
+				}
+			}
+		}
 	}
 }
 
@@ -299,7 +341,7 @@ func TestNoCrossTalk(t *testing.T) {
 		for seed := range uint64(stressSeeds) {
 			l := x.draw(seed)
 			own := l.flows[0]
-			own.at = x.window / 3
+			own.at, own.Queue = x.window/3, 0
 			own.Path = slices.Clone(own.Path)
 			for j := range own.Path { // the links of a second, separate machine
 				own.Path[j] += topology.LinkID(len(l.net))

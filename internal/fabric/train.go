@@ -1,59 +1,108 @@
 package fabric
 
 import (
+	"math/bits"
+
 	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/topology"
 )
 
 const (
-	maxTrains = 64      // trains of a message without other traffic
-	splitSize = 4 << 10 // bytes: a train in service may be split at multiples of this size
-	maxShares = 256     // most shares of a message; above maxShares·splitSize bytes, shares are larger
+	turnBytes     = 1 << 10 // least number of bytes after which two messages take turns on a link
+	groupsPerTurn = 2       // likewise for an HBM slice, in groups of one burst for each channel
+	maxShares     = 32      // most turns of a message; above maxShares·turnBytes, turns are longer
 )
 
-// train is a sequence of flits that move together. It waits in front of a server or is in
-// flight to one. Its first flit arrives at head, its last flit at tail, and the others
-// evenly in between.
+// train is a sequence of flits of one message that move together. It waits in front of a
+// server or is in flight to one. Its first flit arrives at head, its last whole flit at
+// tail, and the whole flits in between evenly. A message starts as one train; it has more
+// trains only after it has competed with other messages.
 type train struct {
-	msg        int32 // number of the message; a residual train no longer belongs to it
+	msg        int32 // number of the message
 	stage      int32 // index of the server in the stages of the message
 	class      Class
 	last       bool  // the train contains the last flit of the message
 	refill     bool  // the source offers the next train when this one has left
 	atSource   bool  // at its source, where flits arrive as fast as they are served
-	residual   bool  // a residual train: occupies the server and delivers nothing
-	short      bool  // the train is one flit, which is smaller than the others
+	short      bool  // the last flit is smaller than the others
+	void       bool  // all flits were cut off while the train was in flight
 	first      int64 // index of the first flit in the message
 	flits      int64
 	share      int64 // flits to serve at a time while another message waits
 	head, tail Time
+	end        Time  // when the last flit arrives: tail, unless that flit is short
 	offered    Time  // when the source offered the train; head is later if it is deferred
 	next       int32 // next train in the queue of a server, or in the free list
+	earlier    int32 // the previous train that the same service sent on; 0 if none
+	earlierAt  Time  // when that train arrives
+}
+
+// whole returns the number of flits of t that are not short.
+func (t *train) whole() int64 {
+	if t.short {
+		return t.flits - 1
+	}
+	return t.flits
 }
 
 // gap returns the time between the arrivals of two successive flits of t.
 func (t *train) gap() Time {
-	if t.flits < 2 {
-		return 0
+	if w := t.whole(); w >= 2 {
+		return (t.tail - t.head) / Time(w-1)
 	}
-	return (t.tail - t.head) / Time(t.flits-1)
+	return 0
+}
+
+// arrival returns when flit k of t arrives, counted from the first flit of t.
+func (t *train) arrival(k int64) Time {
+	switch w := t.whole(); {
+	case k == w:
+		return t.end
+	case w < 2:
+		return t.head
+	default:
+		return t.head + simtime.MulDiv(uint64(t.tail-t.head), uint64(k), uint64(w-1))
+	}
+}
+
+// arrivedBy returns how many flits of t have arrived by the time `at`.
+func (t *train) arrivedBy(at Time) int64 {
+	switch w := t.whole(); {
+	case at >= t.end:
+		return t.flits
+	case at >= t.tail:
+		return w
+	case at < t.head:
+		return 0
+	default:
+		hi, lo := bits.Mul64(uint64(at-t.head), uint64(w-1))
+		k, _ := bits.Div64(hi, lo, uint64(t.tail-t.head))
+		return 1 + int64(k)
+	}
 }
 
 // restAfter returns a train of the flits of t after the first k.
 func (t *train) restAfter(k int64) train {
 	rest := *t
+	rest.head = t.arrival(k)
 	rest.first += k
 	rest.flits -= k
-	rest.head += Time(k) * t.gap()
+	if rest.whole() == 0 {
+		rest.tail = rest.end
+	}
 	return rest
 }
 
-// firstFlits returns the first k flits of t as a train.
+// firstFlits returns the first k flits of t as a train. k is less than t.flits.
 func (t *train) firstFlits(k int64) train {
 	part := *t
 	part.flits = k
-	part.tail = t.head + Time(k-1)*t.gap()
-	part.last, part.refill = false, false
+	part.last, part.refill, part.short = false, false, false
+	if k > 0 {
+		part.tail = t.arrival(k - 1)
+	}
+	part.end = part.tail
 	return part
 }
 
@@ -66,20 +115,31 @@ type trains struct {
 	links   []linkState // by link
 	servers [][]server  // servers of links that trains have used, by linkState.server
 	slices  []*server   // by HBM slice
-	split   int64       // splitSize in flits
+	turn    int64       // turnBytes in flits, at least 1
 	sources []source    // by message
+	cuts    sim.Pool[cut]
+	cutSeq  uint32 // of the latest cut
+	reading runs   // reused by every read
 	recent  [4]serializeTime
+	passage uint64 // ID of the latest passage that may be cut; counted only with an observer
 }
 
 // source offers the trains of a message to the first server, one after another.
 type source struct {
-	perTrain  int64  // flits per train
-	offered   int64  // flits offered so far
-	refillSeq uint32 // number of the valid evRefill; those with another number are ignored
-	endSeq    uint32 // number of the valid evFinish; those with another number are ignored
-	deferral  Time   // deferral of the next train, see serviceStart
-	left      []Time // when the last train left each stage
-	ends      []Time // when each HBM channel has written the bytes that have arrived
+	offered   int64      // flits offered so far
+	refillSeq uint32     // number of the valid evRefill; those with another number are ignored
+	endSeq    uint32     // number of the valid evFinish; those with another number are ignored
+	deferral  Time       // deferral of the next train, see serviceStart
+	waiting   bool       // flits wait at the source
+	progress  []progress // by stage
+	ends      []Time     // when each HBM channel has written the bytes that have arrived
+	endsSaved []Time     // ends before the train that arrived last
+}
+
+// progress says how far a message has come at one of its stages.
+type progress struct {
+	left   Time  // when the last train has left
+	passed int64 // flits that the server has served
 }
 
 const (
@@ -87,6 +147,7 @@ const (
 	evFree                          // a server becomes free while trains wait
 	evRefill                        // a source offers its next train
 	evFinish                        // the last byte of a message arrives
+	evCut                           // the last flit arrives of a train that was cut after its head had arrived
 	evSingleFlit                    // a single-flit message arrives at its next link
 	evSingleFlitEnd                 // a single-flit message arrives at its destination
 )
@@ -94,7 +155,8 @@ const (
 // newTrains returns an idle Train model.
 func newTrains(f *Fabric) *trains {
 	m := &trains{Fabric: f, all: make([]train, 1), links: make([]linkState, f.net.NumLinks())}
-	m.split = max(1, splitSize/int64(f.cfg.Flit))
+	m.cuts.Add(cut{}) // number 0 means none
+	m.turn = max(1, turnBytes/int64(f.cfg.Flit))
 	m.target = f.eng.Register(m)
 	return m
 }
@@ -113,8 +175,11 @@ func (m *trains) Handle(kind sim.Kind, arg uint64) {
 	case evFinish:
 		if i := int32(uint32(arg)); m.sources[i].endSeq == uint32(arg>>32) {
 			m.sources[i].endSeq++
+			m.sources[i].refillSeq++
 			m.finish(i)
 		}
+	case evCut:
+		m.applyCut(m.cuts.Take(int32(arg)))
 	case evSingleFlit:
 		m.passSingleFlit(int32(uint32(arg)), int(kind>>8), stage(arg>>32))
 	case evSingleFlitEnd:
@@ -135,60 +200,77 @@ func (m *trains) stats(id topology.LinkID) Stats {
 }
 
 // start starts message i: as a single-flit message if it has one flit and touches no HBM,
-// else as trains.
+// else as a train.
 func (m *trains) start(i int32) {
 	if msg := &m.messages[i]; msg.flits == 1 && !msg.banked {
 		if int(i) < len(m.sources) {
 			m.sources[i].refillSeq++ // cancels refills of an earlier message with this number
+			m.sources[i].waiting = false
 		}
 		m.passSingleFlit(i, 0, msg.stages[0])
+		if m.messages[i].queued && !m.sourceWaits(i) {
+			m.startNext(i)
+		}
 		return
 	}
 	m.initSource(i)
 	m.offer(i)
 }
 
-// initSource initializes the source of message i, which offers the message's trains one
-// after another.
+// sourceWaits reports whether flits of message i wait at its source.
+func (m *trains) sourceWaits(i int32) bool { return int(i) < len(m.sources) && m.sources[i].waiting }
+
+// initSource initializes the source of message i.
 func (m *trains) initSource(i int32) {
 	msg := &m.messages[i]
 	for len(m.sources) <= int(i) {
 		m.sources = append(m.sources, source{})
 	}
 	src := &m.sources[i]
-	src.offered, src.deferral = 0, 0
+	src.offered, src.deferral, src.waiting = 0, 0, false
 	src.refillSeq++
-	src.left = append(src.left[:0], make([]Time, len(msg.stages))...)
+	src.progress = append(src.progress[:0], make([]progress, len(msg.stages))...)
 	if msg.banked && m.banks[i].Write.Slice != 0 {
 		src.ends = append(src.ends[:0], make([]Time, m.cfg.HBM.Channels)...)
 	}
-	whole, slots := msg.flits, int64(maxTrains)
-	if msg.isShort(msg.flits-1, m.cfg.Flit) {
-		whole, slots = whole-1, slots-1
-	}
-	src.perTrain = max(m.split, (whole+slots-1)/slots)
 }
 
-// offer takes the next train of message i from its source and adds it to the queue of the
-// first server.
-func (m *trains) offer(i int32) {
-	msg, src := &m.messages[i], &m.sources[i]
-	now := m.eng.Now()
-	t := train{
-		msg: i, class: msg.Class, first: src.offered, flits: min(src.perTrain, msg.flits-src.offered),
-		atSource: true, offered: now, head: now + src.deferral, tail: now + src.deferral, share: max(m.split, msg.flits/maxShares),
+// follow starts message i when message `after` has left its source. If the last flits of
+// that message are in service, they get a refill. If they wait, serviceStart sees to it.
+func (m *trains) follow(i, after int32) {
+	if m.sourceWaits(after) {
+		return
 	}
-	end := t.first + t.flits
-	if msg.isShort(end-1, m.cfg.Flit) {
-		if t.flits > 1 {
-			t.flits, end = t.flits-1, end-1
-		} else {
-			t.short = true
+	if msg := &m.messages[after]; msg.flits > 1 {
+		s := m.server(msg.stages[0])
+		for j := range s.active {
+			if a := &s.active[j]; a.msg == after && a.last && a.stage == 0 && a.left > m.eng.Now() {
+				a.refill = true
+				m.refillAt(after, a.left)
+				return
+			}
 		}
 	}
-	t.last, t.refill = end == msg.flits, end < msg.flits
-	src.offered = end
-	m.arrive(m.add(t), msg.stages[t.stage])
+	m.startNext(after)
+}
+
+// offer takes all flits that message i has not sent yet from its source, and adds them as
+// one train to the queue of the first server. If no flit is left, it starts the next
+// message of the queue.
+func (m *trains) offer(i int32) {
+	msg, src := &m.messages[i], &m.sources[i]
+	if src.offered == msg.flits { // all flits have left
+		m.startNext(i)
+		return
+	}
+	now := m.eng.Now()
+	at := now + src.deferral
+	t := train{
+		msg: i, class: msg.Class, first: src.offered, flits: msg.flits - src.offered, last: true, short: msg.isShort(msg.flits-1, m.cfg.Flit),
+		atSource: true, offered: now, head: at, tail: at, end: at, share: max(m.turn, msg.flits/maxShares),
+	}
+	src.offered, src.waiting = msg.flits, true
+	m.arrive(m.add(t), msg.stages[0])
 }
 
 // add stores t in the pool and returns its number.
@@ -228,6 +310,20 @@ func (q *trainQueue) push(all []train, i int32) {
 	q.last = i
 }
 
+// join adds the flits of t, which has just arrived, to a waiting train whose flits they
+// follow, and reports whether there is one. So a message that was cut on its way becomes one
+// train again where it waits.
+func (q *trainQueue) join(all []train, t *train) bool {
+	for i := q.first; i != 0 && t.first > 0; i = all[i].next {
+		if w := &all[i]; w.msg == t.msg && w.stage == t.stage && !w.atSource && w.first+w.flits == t.first {
+			w.flits += t.flits
+			w.tail, w.end, w.last, w.short = t.tail, t.end, t.last, t.short
+			return true
+		}
+	}
+	return false
+}
+
 // insert adds train i to the queue, before the first train for which the function `after`
 // returns true.
 func (q *trainQueue) insert(all []train, i int32, after func(*train) bool) {
@@ -240,6 +336,18 @@ func (q *trainQueue) insert(all []train, i int32, after func(*train) bool) {
 		q.last = i
 	}
 	*at = i
+}
+
+// remove removes train i from the queue. `before` is the train in front of it, or 0.
+func (q *trainQueue) remove(all []train, before, i int32) {
+	if before == 0 {
+		q.first = all[i].next
+	} else {
+		all[before].next = all[i].next
+	}
+	if q.last == i {
+		q.last = before
+	}
 }
 
 // pop removes the train to serve next and returns its number. This is the first train of
@@ -255,13 +363,6 @@ func (q *trainQueue) pop(all []train) int32 {
 			}
 		}
 	}
-	if before == 0 {
-		q.first = all[i].next
-	} else {
-		all[before].next = all[i].next
-	}
-	if q.last == i {
-		q.last = before
-	}
+	q.remove(all, before, i)
 	return i
 }

@@ -2,30 +2,96 @@ package fabric
 
 import "github.com/kernbench/kernbench/internal/memory"
 
-// passHBM serves train i at the channels of an HBM slice and returns when its last flit is
-// read or written. A read also sends the flits to the first link, as trains. A new train
-// starts wherever the link would become idle between two flits.
-func (m *trains) passHBM(s *server, i int32) Time {
-	t := m.all[i]
-	msg := &m.messages[t.msg]
-	left := &m.sources[t.msg].left[t.stage]
-	if t.stage > 0 { // a write: the last stage
-		*left = max(*left, m.access(s, &t, m.sources[t.msg].ends, nil))
-		if t.last {
-			*left = max(*left, t.tail+m.cfg.HBM.BurstTime) // gap is rounded down
-			m.finishAt(t.msg, max(*left, m.eng.Now()))
-		}
-		return *left
+// passSlice serves train i at the channels of an HBM slice, from the time `start` on. The
+// accesses of successive trains to a slice overlap: a channel that is free serves the next
+// train already.
+func (m *trains) passSlice(s *server, i int32, start Time) {
+	a := service{train: m.all[i], since: start, rate: s.spareRate(&m.all[i], start)}
+	work := Time(a.flits) * s.perFlit
+	var taken Time // by rate-limited writes
+	if a.rate == fullRate && a.flits > 1 {
+		taken = s.limitedWork(start, work, a.class)
 	}
-	out := runs{trains: m, link: msg.stages[1], perFlit: m.server(msg.stages[1]).perFlit, run: t.firstFlits(0)}
+	if a.stage > 0 {
+		m.write(s, &a, taken)
+	} else {
+		m.read(s, &a, taken)
+	}
+	s.slice.Occupy(taken)
+	if a.rate < fullRate {
+		a.until = start + s.perFlit
+	} else {
+		a.until = min(start+work+taken, a.left)
+	}
+	s.free = a.until
+	m.sources[a.msg].progress[a.stage].left = a.left
+	if a.refill {
+		m.refillAt(a.msg, s.free)
+	}
+	m.drop(i)
+	s.active = append(s.active, a)
+}
+
+// write writes the train of a, which arrives at the end of its path, and sets a.left to the
+// time at which all of it is written. The write is delayed by the time `taken`.
+func (m *trains) write(s *server, a *service, taken Time) {
+	src := &m.sources[a.msg]
+	src.endsSaved = append(src.endsSaved[:0], src.ends...)
+	a.left = max(src.progress[a.stage].left, s.slice.Serve(m.partOf(a, &a.train, src.ends), nil)+taken)
+	if a.last {
+		a.left = max(a.left, a.end+m.cfg.HBM.BurstTime) // arrivals in between are rounded
+		m.finishAt(a.msg, max(a.left, m.eng.Now()))
+	}
+}
+
+// read reads the train of a at the start of its path, sends the flits to the first link as
+// trains, and sets a.left to the time at which all of it is read. A new train starts
+// wherever the link would become idle between two flits. The last of them is delayed by the
+// time `taken`.
+func (m *trains) read(s *server, a *service, taken Time) {
+	link := m.messages[a.msg].stages[1]
+	out := &m.reading
+	*out = runs{trains: m, link: link, perFlit: m.server(link).perFlit, run: a.firstFlits(0)}
 	out.run.stage, out.run.atSource = 1, false
-	floor := max(*left, m.eng.Now())
-	*left = m.access(s, &t, nil, func(_ int64, through Time) { out.add(max(through, floor)) })
-	*left = max(*left, floor)
+	out.floor = max(m.sources[a.msg].progress[a.stage].left, m.eng.Now())
+	a.left = max(s.slice.Serve(m.partOf(a, &a.train, nil), out), out.floor) + taken
 	out.send(&out.merged)
-	out.run.last = t.last
+	out.run.last, out.run.short = a.last, a.short
+	if a.short && out.run.flits > 1 {
+		out.run.tail = out.before
+	}
+	out.run.tail += taken
+	out.run.end += taken
 	out.send(&out.run)
-	return *left
+	a.forwarded, a.forwardedAt = out.sent, out.sentAt
+}
+
+// readBy returns an upper bound for the number of flits of a that are read by now: one
+// group of bursts, and one more for each burst time since the start of the service.
+func (m *trains) readBy(s *server, a *service, now Time) int64 {
+	group := (Bytes(s.slice.Channels)*s.slice.Burst + m.cfg.Flit - 1) / m.cfg.Flit
+	return int64(group) * (1 + int64((now-a.since)/max(1, s.slice.BurstTime)))
+}
+
+// cutSlice adapts the access of a, which has been cut, to the remaining flits, and returns
+// when these are read or written. The train `whole` is the train before the cut.
+func (m *trains) cutSlice(s *server, a *service, whole *train) Time {
+	var ends []Time
+	if a.stage > 0 {
+		src := &m.sources[a.msg]
+		ends = src.ends
+		copy(ends, src.endsSaved)
+	}
+	done := s.slice.Cut(m.partOf(a, whole, nil), m.partOf(a, &a.train, ends), m.eng.Now())
+	left := min(a.left, max(done, a.since))
+	if a.rate == fullRate {
+		until := min(a.since+Time(a.flits)*s.perFlit, left)
+		if s.free == a.until {
+			s.free = until
+		}
+		a.until = until
+	}
+	return left
 }
 
 // runs sends the flits of a read to the first link, as trains. A run is a sequence of flits
@@ -35,9 +101,13 @@ func (m *trains) passHBM(s *server, i int32) Time {
 // end of the transfer.
 type runs struct {
 	*trains
+	sent     int32 // the train that was sent last; 0 if none
+	sentAt   Time  // when that train arrives
 	link     stage // the first link
+	floor    Time  // no flit starts before this time
 	perFlit  Time  // service time of a flit on the link
 	run      train // the current run
+	before   Time  // arrival of the last flit but one of the current run
 	idleAt   Time  // when the link has sent the current run
 	merged   train // the equal runs before the current one, without flits if there are none
 	perRun   int64 // flits of each merged run
@@ -45,18 +115,43 @@ type runs struct {
 	lastHead Time  // head of the last merged run
 }
 
-// add adds the next flit. `through` is the time at which the channels have read the flit
+// Flit adds the next flit. `done` is the time at which the channels have read the flit
 // completely.
-func (r *runs) add(through Time) {
-	if r.run.flits > 0 && through > r.idleAt {
+func (r *runs) Flit(done Time) {
+	done = max(done, r.floor)
+	if r.run.flits > 0 && done > r.idleAt {
 		r.endRun()
 	}
 	if r.run.flits == 0 {
-		r.run.head, r.idleAt = through, through
+		r.run.head, r.idleAt = done, done
 	}
 	r.run.flits++
-	r.run.tail = through
+	r.before = r.run.tail
+	r.run.tail, r.run.end = done, done
 	r.idleAt += r.perFlit
+}
+
+// Groups adds n groups of `flits` flits each, which follow the previous flits. The channels
+// read one group in each period.
+func (r *runs) Groups(n, flits int64, period Time) {
+	if Time(flits)*r.perFlit >= period {
+		r.run.flits += n * flits
+		r.run.tail += Time(n) * period
+		r.run.end = r.run.tail
+		r.idleAt += Time(n*flits) * r.perFlit
+		return
+	}
+	r.endRun()
+	if r.perRun != flits || r.period != 0 && r.period != period {
+		r.send(&r.merged)
+		r.merged, r.perRun = r.run, flits
+		r.merged.head = r.lastHead + period
+	}
+	r.merged.flits += n * flits
+	r.lastHead += Time(n) * period
+	r.merged.tail, r.merged.end = r.lastHead, r.lastHead
+	r.period = period
+	r.run.first += n * flits
 }
 
 // endRun ends the current run. If the run has the same length as the previous runs and
@@ -66,7 +161,7 @@ func (r *runs) endRun() {
 	gap := r.run.head - r.lastHead
 	if r.merged.flits > 0 && r.run.flits == r.perRun && (r.period == 0 || gap == r.period) {
 		r.merged.flits += r.run.flits
-		r.merged.tail = r.run.tail
+		r.merged.tail, r.merged.end = r.run.tail, r.run.end
 		r.period = gap
 	} else {
 		r.send(&r.merged)
@@ -79,26 +174,27 @@ func (r *runs) endRun() {
 
 // send sends a train to the link. It does nothing for a train without flits.
 func (r *runs) send(t *train) {
-	if t.flits > 0 {
-		r.arriveAt(t.head, r.trains.add(*t), r.link)
+	if t.flits == 0 {
+		return
 	}
+	t.earlier, t.earlierAt = r.sent, r.sentAt
+	r.sent, r.sentAt = r.trains.add(*t), t.head
+	r.arriveAt(t.head, r.sent, r.link)
 }
 
-// access serves train t at the channels of the slice of s and returns when all of it is
-// read or written. If visit is not nil, it is called for each flit k with the time at which
-// that flit is complete. `ends` has the time at which each channel has written the earlier
-// flits of the message; it is nil if only the occupancy of the channels matters.
-func (m *trains) access(s *server, t *train, ends []Time, visit func(k int64, through Time)) Time {
-	msg, b := &m.messages[t.msg], &m.banks[t.msg]
-	op, region := b.accessAt(int(t.stage))
+// partOf returns the HBM access of t, the train of service a or a part of it. `ends` has
+// the time at which each channel has written the earlier flits of the message; it is nil
+// for a read.
+func (m *trains) partOf(a *service, t *train, ends []Time) memory.PartialAccess {
+	op, region := m.banks[t.msg].accessAt(int(t.stage))
 	from := Bytes(t.first) * m.cfg.Flit
 	part := memory.PartialAccess{
 		Op: op, Region: region, Flit: m.cfg.Flit,
-		From: from, To: min(from+Bytes(t.flits)*m.cfg.Flit, msg.Bytes),
-		At: b.begun, // a read requests all bytes at once
+		From: from, To: min(from+Bytes(t.flits)*m.cfg.Flit, m.messages[t.msg].Bytes),
+		At: a.since, // a read requests all bytes at once
 	}
 	if op == memory.Write {
-		part.At, part.Gap, part.Ends = t.head, t.gap(), ends
+		part.At, part.Gap, part.LastAt, part.Ends, part.Slow = t.head, t.gap(), t.end, ends, a.rate < fullRate
 	}
-	return s.slice.Serve(part, visit)
+	return part
 }

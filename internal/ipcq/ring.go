@@ -173,7 +173,7 @@ func (r *Ring) Put(m *Message, i int, req *pe.Request) {
 		Message: *m, bytes: bytes, first: i == 0, last: memory.Bytes(i+1)*r.SlotSize >= m.Bytes, parts: -1, arrived: req.Done,
 	}
 	r.sent++
-	req.Op, req.Class, req.Unordered = memory.Write, fabric.Comm, req.From.Region.Rows == 0
+	req.Op, req.Class, req.Queue, req.Unordered = memory.Write, fabric.Comm, r.number+1, req.From.Region.Rows == 0
 	if req.Path == nil {
 		req.Path, req.Fixed = r.Path, true
 	}

@@ -52,10 +52,10 @@ func (m *Machine) startTrace(rec *trace.Recorder) {
 			class = "comm"
 		}
 		if p.Cut {
-			t.links.Cut(int(p.Link), int64(p.Bytes), p.End)
+			t.links.Cut(int(p.Link), p.ID, int64(p.Bytes), p.End)
 			return
 		}
-		t.links.Passage(int(p.Link), class, int64(p.Bytes), p.Start-p.Head, p.Start, p.End)
+		t.links.Passage(int(p.Link), p.ID, class, int64(p.Bytes), p.Start-p.Head, p.Start, p.End, m.Engine.Now())
 	})
 	m.tracer = t
 }

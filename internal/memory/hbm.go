@@ -143,7 +143,7 @@ func (h HBM) BurstAt(r Region, off Bytes) BurstRange {
 type Slice struct {
 	HBM
 	channels []channel
-	saved    []channel // the state before the last Serve
+	saved    []channel // the state before Cut
 }
 
 // channel is the state of a pseudo-channel.
@@ -168,14 +168,19 @@ const (
 )
 
 // PartialAccess is a part of an access to a region: the bytes [From, To), divided into
-// flits. Flit k of the part arrives at time At+k·Gap. A read requests all flits at once, so
-// its Gap is 0.
+// flits. Flit k of a write arrives at time At+k·Gap, the last flit at LastAt. A read
+// requests all flits at the time At.
 type PartialAccess struct {
 	Op       Op
 	Region   Region
 	From, To Bytes
 	Flit     Bytes // size of a flit
 	At, Gap  simtime.Time
+	LastAt   simtime.Time
+
+	// Slow is set for a write that arrives so slowly that other accesses can use the channels
+	// in between. It occupies no channel.
+	Slow bool
 
 	// Ends has, for each channel, the time at which the earlier parts of a write are
 	// complete. Serve updates it. It may be nil if only the occupancy of the channels
@@ -183,16 +188,27 @@ type PartialAccess struct {
 	Ends []simtime.Time
 }
 
+// Reader receives the times at which the flits of a read are complete, in order.
+type Reader interface {
+	// Flit receives the next flit, which is complete at the time `done`.
+	Flit(done simtime.Time)
+	// Groups receives n groups of flits. A group is complete one period after the previous
+	// group; the group before the first one ended with the last call of Flit.
+	Groups(n, flits int64, period simtime.Time)
+}
+
 // Serve serves a part of an access and returns the time at which the part is complete,
-// which is at least part.At. If visit is not nil, Serve calls it for each flit k with the
-// time at which flits 0 to k are complete. A burst is read for the flit that contains its
-// first byte. It is written when the flit with its last byte has arrived.
+// which is at least part.At. The Reader `to` may be nil; if it is not, it receives the
+// flits of a read. A burst is read for the flit that contains its first byte. It is written
+// when the flit with its last byte has arrived.
 //
-// A write may arrive more slowly than the channels could serve it. Such a write occupies
-// each channel only for the burst times, from part.At on, and leaves the channels free for
-// the rest of the time.
-func (s *Slice) Serve(part PartialAccess, visit func(k int64, done simtime.Time)) simtime.Time {
-	copy(s.saved, s.channels)
+// A write may arrive more slowly than the channels could serve it. Unless it is Slow, such a
+// write occupies each channel only for the burst times, from part.At on, and leaves the
+// channels free for the rest of the time.
+//
+// The cost of a contiguous access does not depend on its size: Serve computes the first and
+// the last bursts one by one, and the groups in between together.
+func (s *Slice) Serve(part PartialAccess, to Reader) simtime.Time {
 	done, arrived := part.At, part.At
 	off, from := part.From, part.From
 	if part.Op == Read && off < part.To {
@@ -200,46 +216,157 @@ func (s *Slice) Serve(part PartialAccess, visit func(k int64, done simtime.Time)
 			off = b.End // the burst was read for the previous flit
 		}
 	}
-	for k := int64(0); from < part.To; k++ {
-		from = min(from+part.Flit, part.To)
+	skipAt := part.From + explicitGroups*s.group() // no groups are skipped before this byte
+	for from < part.To {
+		if from >= skipAt {
+			if n := s.groupsToSkip(&part, off, from); n > 0 {
+				flits := int64(s.group() / part.Flit)
+				arrived += simtime.Time(n*flits) * part.Gap
+				s.skip(&part, n, off, from, arrived)
+				if to != nil {
+					to.Groups(n, flits, s.BurstTime)
+				}
+				done += simtime.Time(n) * s.BurstTime
+				off, from = off+Bytes(n)*s.group(), from+Bytes(n)*s.group()
+				for _, end := range part.Ends {
+					done = max(done, end)
+				}
+			}
+			skipAt = from + s.group()
+		}
+		if from = min(from+part.Flit, part.To); from == part.To {
+			arrived = max(part.At, part.LastAt)
+		}
 		for off < from {
 			b := s.BurstAt(part.Region, off)
 			if part.Op == Write && b.End > from {
 				break
 			}
-			c := &s.channels[b.Channel]
-			takes := s.BurstTime
-			if c.wrote != bool(part.Op) && c.free > 0 { // no turnaround before the first access
-				takes += s.Turnaround
-			}
-			c.wrote = bool(part.Op)
-			c.free = max(c.free, part.At) + takes
-			done = max(done, c.free)
-			if part.Ends != nil {
-				end := &part.Ends[b.Channel]
-				*end = max(c.free, max(*end, arrived)+takes)
-				done = max(done, *end)
-			}
+			done = max(done, s.serveBurst(&part, b.Channel, arrived))
 			off = b.End
 		}
-		if visit != nil {
-			visit(k, done)
+		if to != nil {
+			to.Flit(done)
 		}
 		arrived += part.Gap
 	}
 	return done
 }
 
-// Undo restores the state of the channels before the last Serve.
-func (s *Slice) Undo() { copy(s.channels, s.saved) }
+// explicitGroups is the number of groups at the start and at the end of a contiguous access
+// that Serve computes burst by burst.
+const explicitGroups = 2
 
-// Occupy keeps all channels busy from time a on, each for its share of n bytes, which are
-// spread evenly over the channels.
-func (s *Slice) Occupy(a simtime.Time, n Bytes) {
-	round := Bytes(s.Channels) * s.Burst
-	each := simtime.Time((n + round - 1) / round)
+// group returns the number of bytes of one burst on each channel.
+func (s *Slice) group() Bytes { return Bytes(s.Channels) * s.Burst }
+
+// groupsToSkip returns how many groups Serve can compute together, from byte `off` of the
+// region on, where the flits up to byte `from` are complete. It returns 0 if `off` is not
+// the start of a group, if the row ends soon, or if groups do not consist of whole flits.
+func (s *Slice) groupsToSkip(part *PartialAccess, off, from Bytes) int64 {
+	group := s.group()
+	if off >= part.To || group%part.Flit != 0 {
+		return 0
+	}
+	a, left := part.Region.addr(off)
+	if Bytes(a)%group != 0 {
+		return 0
+	}
+	return max(0, int64(min(left, part.To-max(off, from))/group)-explicitGroups)
+}
+
+// skip serves n groups of the part from byte `off` on, where the flits up to byte `from`
+// are complete. `arrived` is the arrival of the flit n groups after that byte.
+func (s *Slice) skip(part *PartialAccess, n int64, off, from Bytes, arrived simtime.Time) {
+	all := simtime.Time(n) * s.BurstTime
+	for i := range s.channels {
+		if part.Slow {
+			break
+		}
+		c := &s.channels[i]
+		c.free = max(c.free, part.At) + all + s.turn(c, part.Op)
+		c.wrote = bool(part.Op)
+	}
+	if part.Ends == nil {
+		return
+	}
+	// The last burst of a channel ends after the earlier ones and after its own arrival.
+	next := from + Bytes(n)*s.group()
+	for k := range Bytes(s.Channels) {
+		b := s.BurstAt(part.Region, off+Bytes(n-1)*s.group()+k*s.Burst)
+		at := arrived - simtime.Time((next-b.End)/part.Flit+1)*part.Gap
+		end := &part.Ends[b.Channel]
+		*end = max(s.channels[b.Channel].free, *end+all, at+s.BurstTime)
+	}
+}
+
+// serveBurst serves one burst of the part on channel number i and returns when it is
+// complete. `arrived` is the arrival of its flit.
+func (s *Slice) serveBurst(part *PartialAccess, i int, arrived simtime.Time) simtime.Time {
+	c := &s.channels[i]
+	takes := s.BurstTime + s.turn(c, part.Op)
+	c.wrote = bool(part.Op)
+	if part.Slow {
+		end := &part.Ends[i]
+		*end = max(*end, arrived, c.free) + takes
+		return *end
+	}
+	c.free = max(c.free, part.At) + takes
+	if part.Ends == nil {
+		return c.free
+	}
+	end := &part.Ends[i]
+	*end = max(c.free, max(*end, arrived)+takes)
+	return *end
+}
+
+// turn returns the delay of channel c before an access in the direction op.
+func (s *Slice) turn(c *channel, op Op) simtime.Time {
+	if c.wrote != bool(op) && c.free > 0 { // no turnaround before the first access
+		return s.Turnaround
+	}
+	return 0
+}
+
+// Occupy keeps every channel busy for another time t.
+func (s *Slice) Occupy(t simtime.Time) {
+	for i := range s.channels {
+		s.channels[i].free += t
+	}
+}
+
+// Cut reduces the access `whole`, which Serve has served, to its first part `kept`. It
+// returns the time at which `kept` is complete. The channels become free earlier by the
+// bursts of the rest, but a channel that is busy now not before the time `now`.
+func (s *Slice) Cut(whole, kept PartialAccess, now simtime.Time) simtime.Time {
+	if whole.Slow {
+		return s.Serve(kept, nil)
+	}
+	copy(s.saved, s.channels)
+	s.release(whole)
+	done := s.Serve(kept, nil)
+	copy(s.channels, s.saved)
+	whole.From = kept.To
+	s.release(whole)
 	for i := range s.channels {
 		c := &s.channels[i]
-		c.free = max(c.free, a) + each*s.BurstTime
+		c.free = max(c.free, min(now, s.saved[i].free))
+	}
+	return done
+}
+
+// release reduces the time for which the channels are occupied by the bursts of the part.
+func (s *Slice) release(part PartialAccess) {
+	for off := part.From; off < part.To; {
+		if n := s.groupsToSkip(&part, off, off); n > 0 {
+			for i := range s.channels {
+				s.channels[i].free -= simtime.Time(n) * s.BurstTime
+			}
+			off += Bytes(n) * s.group()
+			continue
+		}
+		b := s.BurstAt(part.Region, off)
+		s.channels[b.Channel].free -= s.BurstTime
+		off = b.End
 	}
 }

@@ -16,6 +16,7 @@ type Request struct {
 	ID    oplog.ID     // the operation in the op log; 0 without a log
 	Op    memory.Op    // the channel: Read towards the PE, Write away from it
 	Class fabric.Class // fabric.Comm goes first
+	Queue int32        // requests with the same number leave in order; 0 is none
 	Fixed bool         // the caller will not change Path, so that it need not be copied
 	Path  []topology.LinkID
 	Bytes memory.Bytes // the size, if neither From nor To is a region of memory
@@ -127,6 +128,7 @@ type request struct {
 	source    int32
 	target    int32
 	next      int32 // the next request that waits for the same tile, or the next in freeList
+	queue     int32
 	ends      int32 // number of the accessPair; 0 is none
 	op        memory.Op
 	class     fabric.Class
@@ -220,7 +222,7 @@ func (d *DMA) add(r *Request) int32 {
 	}
 	q.id, q.waitedFor = r.ID, 0
 	q.bytes, q.at, q.tail, q.begun, q.done, q.order = r.size(), r.At, r.Tail, r.Begun, r.Done, r.Order
-	q.source, q.target, q.op, q.class, q.unordered, q.ends = r.Source, r.Target, r.Op, r.Class, r.Unordered, 0
+	q.source, q.target, q.op, q.class, q.queue, q.unordered, q.ends = r.Source, r.Target, r.Op, r.Class, r.Queue, r.Unordered, 0
 	if r.From.Region.Rows > 0 || r.To.Region.Rows > 0 {
 		q.ends = d.accesses.Add(accessPair{r.From, r.To})
 	}
@@ -284,7 +286,7 @@ func (d *DMA) start(ch *dmaChannel, i int32) {
 		d.Followed(q.id, q.waitedFor)
 	}
 	t := fabric.Transfer{
-		Path: q.path, Bytes: q.bytes, Class: q.class,
+		Path: q.path, Bytes: q.bytes, Class: q.class, Queue: q.queue,
 		Done: sim.Event{Target: d.target, Kind: evArrived, Arg: uint64(i)},
 	}
 	if q.ends != 0 {

@@ -1,6 +1,10 @@
 package trace
 
-import "github.com/kernbench/kernbench/simtime"
+import (
+	"slices"
+
+	"github.com/kernbench/kernbench/simtime"
+)
 
 // Links records the traffic of links. Each link that carries data has a track. Each kind of
 // link has a counter of its utilization over time.
@@ -22,13 +26,21 @@ type LinkInfo struct {
 	Count   int    // the number of links of the kind
 }
 
-// linkTrack is the track of a link and its last slice, which a later call may shorten.
+// linkTrack is the track of a link.
 type linkTrack struct {
 	*Track
-	kind *utilization
-	Slice
-	args [2]Arg
-	any  bool // there is a slice
+	kind    *utilization
+	pending []passage // passages that may still change, in order of their starts
+	args    [2]Arg
+}
+
+// passage is data that passes a link.
+type passage struct {
+	id         uint64
+	class      string
+	bytes      int64
+	waited     simtime.Time
+	start, end simtime.Time
 }
 
 // Links returns a recorder for n links. The function `about` returns the description of a
@@ -37,32 +49,36 @@ func (r *Recorder) Links(n int, about func(link int) LinkInfo) *Links {
 	return &Links{r: r, about: about, links: make([]*linkTrack, n), processes: map[string]*Process{}, kinds: map[string]*utilization{}}
 }
 
-// Cut sets the number of bytes of the last slice of a link. If the slice ends after the
-// time `end`, Cut makes it end at that time.
-func (ls *Links) Cut(link int, bytes int64, end simtime.Time) {
-	l := ls.links[link]
-	l.args[0] = Number("bytes", bytes)
-	l.End = min(l.End, end)
+// Cut changes the passage with the given id, which has not ended: the link carries only
+// `bytes` bytes of it, until the time `end`.
+func (ls *Links) Cut(link int, id uint64, bytes int64, end simtime.Time) {
+	pending := ls.links[link].pending
+	for i := range pending {
+		if p := &pending[i]; p.id == id {
+			p.bytes, p.end = bytes, max(p.start, end)
+		}
+	}
 }
 
-// Passage records that a link carries bytes from the time `start` to the time `end`. If
-// `start` is before the end of the link's last slice, the last slice is shortened to end at
-// `start`, because both transfers have gaps in which the other one uses the link. `waited`
-// is how long the data waited for the link.
-func (ls *Links) Passage(link int, class string, bytes int64, waited, start, end simtime.Time) {
+// Passage records that a link carries bytes from the time `start` to the time `end`. The id
+// identifies the passage in later calls of Cut. If passages overlap, each slice ends where
+// the next one starts, because both transfers have gaps in which the other one uses the
+// link. `waited` is how long the data waited for the link. `now` is the current time:
+// passages that ended before it are final.
+func (ls *Links) Passage(link int, id uint64, class string, bytes int64, waited, start, end, now simtime.Time) {
 	l := ls.links[link]
 	if l == nil {
 		l = ls.add(link)
 	}
-	if l.any {
-		start = max(start, l.Start)
-		end = max(end, start)
-		l.End = min(l.End, start)
-		l.write()
+	if n := len(l.pending); n > 0 {
+		start = max(start, l.pending[n-1].start)
 	}
-	l.any = true
-	l.args = [2]Arg{Number("bytes", bytes), Nanoseconds("wait_ns", waited)}
-	l.Slice = Slice{Name: class, Start: start, End: end}
+	l.pending = append(l.pending, passage{id, class, bytes, waited, start, max(start, end)})
+	n := 0
+	for ; l.pending[n].end < now && n+1 < len(l.pending); n++ {
+		l.write(n)
+	}
+	l.pending = slices.Delete(l.pending, 0, n)
 }
 
 // add adds a track for a link that carries data for the first time.
@@ -83,20 +99,29 @@ func (ls *Links) add(link int) *linkTrack {
 	return ls.links[link]
 }
 
-// write writes the last slice of the link to the trace and adds it to the utilization of
-// the link's kind.
-func (l *linkTrack) write() {
-	l.Args = l.args[:]
-	l.Track.Slice(l.Slice)
-	l.kind.add(l.Start, l.End)
+// write writes pending passage number i as a slice of the trace and adds it to the
+// utilization of the link's kind. A passage of which no byte is left has no slice.
+func (l *linkTrack) write(i int) {
+	p := &l.pending[i]
+	if i+1 < len(l.pending) {
+		p.end = min(p.end, l.pending[i+1].start)
+	}
+	if p.bytes == 0 && p.id != 0 {
+		return
+	}
+	l.args = [2]Arg{Number("bytes", p.bytes), Nanoseconds("wait_ns", p.waited)}
+	l.Track.Slice(Slice{Name: p.class, Start: p.start, End: p.end, Args: l.args[:]})
+	l.kind.add(p.start, p.end)
 }
 
-// Close writes the last slice of each link and the utilization counters. `order` is the
+// Close writes the pending slices of each link and the utilization counters. order is the
 // position of the counters in viewers.
 func (ls *Links) Close(order int) {
 	for _, l := range ls.links {
-		if l != nil && l.any {
-			l.write()
+		if l != nil {
+			for i := range l.pending {
+				l.write(i)
+			}
 		}
 	}
 	if len(ls.order) == 0 {

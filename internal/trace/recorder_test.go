@@ -70,10 +70,12 @@ func TestLinks(t *testing.T) {
 	ls := r.Links(3, func(link int) LinkInfo {
 		return LinkInfo{Process: "sip0 links", Order: 5, Name: "l" + string(rune('0'+link)), Kind: "noc", Count: 4}
 	})
-	ls.Passage(2, "comm", 100, 0, 0, 8*ns)
-	ls.Cut(2, 80, 7*ns)
-	ls.Passage(2, "compute", 50, 3*ns, 6*ns, 10*ns) // begins before the end of the last slice
-	ls.Passage(0, "comm", 10, 0, 0, 1*ns)
+	ls.Passage(2, 1, "comm", 100, 0, 0, 8*ns, 0)
+	ls.Passage(2, 2, "compute", 50, 3*ns, 6*ns, 10*ns, 6*ns) // begins before the end of the last slice
+	ls.Cut(2, 1, 80, 7*ns)
+	ls.Passage(0, 3, "comm", 10, 0, 0, 1*ns, 0)
+	ls.Passage(0, 4, "comm", 10, 0, 2*ns, 3*ns, ns)
+	ls.Cut(0, 4, 0, 2*ns) // nothing passes
 	ls.Close(9)
 	if err := r.Close(nil); err != nil {
 		t.Fatal(err)
@@ -85,10 +87,10 @@ func TestLinks(t *testing.T) {
 		}
 	}
 	want := []string{
-		`{"ph":"B","pid":1,"tid":1,"ts":0,"name":"comm","args":{"bytes":80,"wait_ns":0}}`,
-		`{"ph":"E","pid":1,"tid":1,"ts":0.006}`,
 		`{"ph":"B","pid":1,"tid":2,"ts":0,"name":"comm","args":{"bytes":10,"wait_ns":0}}`,
 		`{"ph":"E","pid":1,"tid":2,"ts":0.001}`,
+		`{"ph":"B","pid":1,"tid":1,"ts":0,"name":"comm","args":{"bytes":80,"wait_ns":0}}`,
+		`{"ph":"E","pid":1,"tid":1,"ts":0.006}`,
 		`{"ph":"B","pid":1,"tid":1,"ts":0.006,"name":"compute","args":{"bytes":50,"wait_ns":3}}`,
 		`{"ph":"E","pid":1,"tid":1,"ts":0.01}`,
 		`{"ph":"C","pid":2,"ts":0,"name":"noc","args":{"percent":50}}`,

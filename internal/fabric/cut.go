@@ -1,0 +1,140 @@
+package fabric
+
+// A train in service can be cut: only its first flits go on, and the rest waits in front of
+// the server or goes back to the source. The next server must learn that fewer flits come.
+// If the head of the train has not arrived there, the train in flight is shortened. If it
+// has arrived, an event cuts the train at the next server when the last of the remaining
+// flits arrives. By then the next server has served no other flits of the train, unless it
+// expected them too early (see trim). From there the cut moves on in the same way.
+
+// cut says that a server receives no more flits of a message for now.
+type cut struct {
+	msg   int32
+	stage int32  // index of the server in the stages of the message
+	end   int64  // index of the first flit that does not come
+	void  bool   // replaced by a cut with fewer flits
+	seq   uint32 // number of the cut, counted over the run
+}
+
+// cut reduces the service a of server s to its first k flits, the last of which arrives at
+// the time `tail`. It returns the rest. k is 0 if no flit has arrived: arrivals within a
+// train are estimates.
+func (m *trains) cut(s *server, a *service, k int64, tail Time) (rest train) {
+	rest = a.restAfter(k)
+	m.count(s, &rest, -1)
+	src := &m.sources[a.msg]
+	if a.refill {
+		src.refillSeq++ // the refill waits for the rest
+	}
+	whole := a.train
+	a.train = a.firstFlits(k)
+	a.tail, a.end = tail, tail
+	at := &src.progress[a.stage]
+	at.passed = min(at.passed, a.first+k)
+	if s.slice != nil {
+		a.left = m.cutSlice(s, a, &whole)
+	} else {
+		work := Time(k) * s.perFlit
+		a.left = max(a.since+work, a.tail+s.perFlit)
+		if a.rate == fullRate {
+			until := min(a.until, a.since+work+s.limitedWork(a.since, work, a.class))
+			a.left = max(a.left, until)
+			if s.free == a.until {
+				s.free = until
+			}
+			a.until = until
+		}
+	}
+	if k == 0 {
+		a.left = m.eng.Now()
+		s.free = min(s.free, max(a.since, a.left))
+	}
+	a.left = max(a.left, m.eng.Now()) // the last of these flits arrives or starts to leave now
+	if m.observe != nil && s.slice == nil {
+		m.observe(Passage{Link: s.key, Class: a.class, Bytes: m.trainBytes(&a.train), Head: a.head, Start: a.since, End: a.left, ID: a.passage, Cut: true})
+	}
+	m.cutForwarded(s, a)
+	at.left = a.left
+	for j := range s.active { // accesses to HBM overlap
+		if o := &s.active[j]; o.msg == a.msg && o.stage == a.stage && o.first < a.first {
+			at.left = max(at.left, o.left)
+		}
+	}
+	if rest.last && int(a.stage) == len(m.messages[a.msg].stages)-1 {
+		src.endSeq++ // the message ends with the rest
+	}
+	return rest
+}
+
+// cutForwarded tells the next server that only the flits of a arrive, after a has been cut.
+func (m *trains) cutForwarded(s *server, a *service) {
+	end := a.first + a.flits
+	arrives := a.left
+	if s.slice == nil {
+		arrives += s.hop.Latency
+	}
+	for a.forwarded != 0 {
+		if a.forwardedAt <= m.eng.Now() {
+			if c := m.cuts.At(a.cut); c.seq == a.cutSeq {
+				c.void = true
+			}
+			m.cutSeq++
+			a.cutSeq = m.cutSeq
+			a.cut = m.cuts.Add(cut{msg: a.msg, stage: a.stage + 1, end: end, seq: a.cutSeq})
+			m.eng.At(arrives, m.target, evCut, uint64(a.cut))
+			return
+		}
+		t := &m.all[a.forwarded]
+		if k := end - t.first; k > 0 {
+			if k < t.flits {
+				arrives = max(arrives, t.head)
+				t.flits, t.last, t.short, t.tail, t.end = k, false, false, arrives, arrives
+			}
+			if s.slice != nil {
+				a.left = max(a.left, t.end)
+			}
+			return
+		}
+		t.void = true
+		a.forwarded, a.forwardedAt = t.earlier, t.earlierAt
+	}
+}
+
+// applyCut removes the flits that do not come from the trains in service and from the
+// waiting trains of a server.
+func (m *trains) applyCut(c cut) {
+	if c.void {
+		return
+	}
+	s := m.server(m.messages[c.msg].stages[c.stage])
+	for class := range s.queues {
+		q := &s.queues[class]
+		for before, i := int32(0), q.first; i != 0; {
+			t := &m.all[i]
+			next := t.next
+			switch k := c.end - t.first; {
+			case t.msg != c.msg || t.stage != c.stage || k >= t.flits:
+				before = i
+			case k <= 0:
+				q.remove(m.all, before, i)
+				m.drop(i)
+			default:
+				*t = t.firstFlits(k)
+				t.head = min(t.head, m.eng.Now()) // was an estimate
+				t.tail, t.end = m.eng.Now(), m.eng.Now()
+				before = i
+			}
+			i = next
+		}
+	}
+	for j := range s.active {
+		a := &s.active[j]
+		if a.msg != c.msg || a.stage != c.stage || a.left < m.eng.Now() {
+			continue // an ended message may have had the same number
+		}
+		if k := max(0, c.end-a.first); k < a.flits {
+			m.cut(s, a, k, m.eng.Now())
+		}
+	}
+	m.wakeWhenFree(s)
+}
