@@ -25,8 +25,10 @@ func messageNeighbors(p *Plan, rank int) (list []Neighbor) {
 }
 
 // sendRecv sends and receives the rank's messages in rounds. In each round it sends one
-// chunk of each outgoing message, and then receives one chunk of each incoming message.
-// There is no deadlock: the rank that is furthest behind waits only for chunks that others
+// chunk of each outgoing message, and then receives one chunk of each incoming message. The
+// chunk that it receives was sent Ahead rounds earlier, counting this round, so that a
+// message does not wait for the latency of a link in each round. There is no deadlock. Ahead
+// is at most Slots, so the rank that is furthest behind waits only for chunks that others
 // have already sent, and for slots that are already free. A chunk of a message from a rank
 // to itself is copied instead of sent.
 func (m *member) sendRecv() {
@@ -42,7 +44,8 @@ func (m *member) sendRecv() {
 			port++
 		}
 	}
-	for round := range rounds {
+	later := m.Ahead() - 1
+	for round := range rounds + later {
 		for i, msg := range m.Messages {
 			at, n := m.chunk(msg, round)
 			if n == 0 || msg.From != m.Rank {
@@ -55,17 +58,18 @@ func (m *member) sendRecv() {
 			}
 		}
 		for i, msg := range m.Messages {
-			if at, n := m.chunk(msg, round); n > 0 && msg.To == m.Rank && msg.From != msg.To {
+			if at, n := m.chunk(msg, round-later); n > 0 && msg.To == m.Rank && msg.From != msg.To {
 				m.t.Store(m.Out(i).Add(at), m.Recv(ports[i], n))
 			}
 		}
 	}
 }
 
-// chunk returns the offset and the length of the part of message m that is sent in a round.
+// chunk returns the offset and the length of the part of message m that is sent in the
+// given round. The length is 0 in rounds before the first and after the last.
 func (p *Plan) chunk(m Message, round int) (at, n int) {
 	rounds := tl.CDiv(m.Count, p.Chunk)
-	if round >= rounds {
+	if round < 0 || round >= rounds {
 		return 0, 0
 	}
 	return part(m.Count, round, rounds)
