@@ -65,9 +65,9 @@ func (m *trains) serve(s *server, i int32) {
 	m.wakeWhenFree(s)
 }
 
-// trim removes the flits of train i that its server has already served. This happens where
-// the flits of a train that was cut were expected too early. It reports whether any flit is
-// left.
+// trim removes the flits of train i that the server has already served, and reports whether
+// any flit is left. A server serves a flit too early if the train was cut before the flit
+// came, and the server learned of the cut only later.
 func (m *trains) trim(i int32) bool {
 	t := &m.all[i]
 	if t.first == 0 {
@@ -121,9 +121,10 @@ func (m *trains) interrupt(s *server, i int32) {
 	}
 }
 
-// cutForNext cuts the trains in service that compete with train i, which starts now at the
-// free server s. These are rate-limited trains, unless the bandwidth suffices for both, and
-// trains that waited and whose last flits have not arrived yet.
+// cutForNext cuts the trains in service that compete with train i. The server s is free, and
+// train i starts now. Two kinds of trains can still be in service: rate-limited trains, and
+// trains that have waited and whose last flits have not arrived yet. cutForNext cuts none of
+// them if the bandwidth suffices for train i as well.
 func (m *trains) cutForNext(s *server, i int32) {
 	t := &m.all[i]
 	start := max(s.free, m.eng.Now(), t.head)
@@ -138,10 +139,11 @@ func (m *trains) cutForNext(s *server, i int32) {
 	}
 }
 
-// yield cuts service number j of server s in favour of train t, which waits. It keeps the
-// flits that have started to leave and, if t has the same class, the flits that arrived
-// before t. It does nothing if no flit remains, or if later flits of the same message are in
-// service: flits of a message stay in order.
+// yield cuts service number j of server s in favour of train t, which waits. The service
+// keeps the flits that have started to leave and, if t has the same class, the flits that
+// arrived before t. yield does nothing if the service keeps all flits. It also does nothing
+// if later flits of the same message are in service, because flits of a message stay in
+// order.
 func (m *trains) yield(s *server, j int, t *train) {
 	a, now := &s.active[j], m.eng.Now()
 	if t.class > a.class || t.msg == a.msg || a.left <= now || s.perFlit == 0 || s.followed(j, now) {

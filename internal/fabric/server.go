@@ -242,9 +242,9 @@ func (s *server) rival(all []train, t *train) *train {
 	return nil
 }
 
-// spareRate returns the share of the bandwidth that t needs from the time `start` on, if t
-// arrives more slowly than the link could send it and the rate-limited trains in service
-// leave that share. Otherwise it returns fullRate: t needs the link for itself.
+// spareRate returns the share of the bandwidth that t needs from the time `start` on. It
+// returns fullRate, which means that t needs the whole server, in two cases: t arrives as
+// fast as the server can serve it, or the trains in service leave too little bandwidth.
 func (s *server) spareRate(t *train, start Time) int64 {
 	gap := t.gap()
 	if t.atSource || gap <= s.perFlit || start > t.head+s.perFlit {

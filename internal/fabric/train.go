@@ -236,7 +236,9 @@ func (m *trains) initSource(i int32) {
 }
 
 // follow starts message i when message `after` has left its source. If the last flits of
-// that message are in service, they get a refill. If they wait, serviceStart sees to it.
+// message `after` are in service, follow schedules a refill, which starts message i. If these
+// flits wait, serviceStart schedules the refill when their service starts. If they have left,
+// message i starts now.
 func (m *trains) follow(i, after int32) {
 	if m.sourceWaits(after) {
 		return

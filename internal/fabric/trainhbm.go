@@ -32,8 +32,9 @@ func (m *trains) passSlice(s *server, i int32, start Time) {
 	s.active = append(s.active, a)
 }
 
-// write writes the train of a, which arrives at the end of its path, and sets a.left to the
-// time at which all of it is written. The write is delayed by the time `taken`.
+// write writes the train of service a, which arrives at the end of its path. It sets a.left
+// to the time at which all flits are written. Rate-limited writes delay the train by the
+// time `taken`.
 func (m *trains) write(s *server, a *service, taken Time) {
 	src := &m.sources[a.msg]
 	src.endsSaved = append(src.endsSaved[:0], src.ends...)
@@ -44,10 +45,10 @@ func (m *trains) write(s *server, a *service, taken Time) {
 	}
 }
 
-// read reads the train of a at the start of its path, sends the flits to the first link as
-// trains, and sets a.left to the time at which all of it is read. A new train starts
-// wherever the link would become idle between two flits. The last of them is delayed by the
-// time `taken`.
+// read reads the train of service a at the start of its path and sends the flits to the
+// first link as trains. A new train starts wherever the link would become idle between two
+// flits. read sets a.left to the time at which all flits are read. Rate-limited writes delay
+// the last train by the time `taken`.
 func (m *trains) read(s *server, a *service, taken Time) {
 	link := m.messages[a.msg].stages[1]
 	out := &m.reading
@@ -73,8 +74,9 @@ func (m *trains) readBy(s *server, a *service, now Time) int64 {
 	return int64(group) * (1 + int64((now-a.since)/max(1, s.slice.BurstTime)))
 }
 
-// cutSlice adapts the access of a, which has been cut, to the remaining flits, and returns
-// when these are read or written. The train `whole` is the train before the cut.
+// cutSlice reduces the HBM access of service a, which has been cut, to the remaining flits.
+// It returns the time at which these flits are read or written. `whole` is the train before
+// the cut.
 func (m *trains) cutSlice(s *server, a *service, whole *train) Time {
 	var ends []Time
 	if a.stage > 0 {
@@ -182,9 +184,9 @@ func (r *runs) send(t *train) {
 	r.arriveAt(t.head, r.sent, r.link)
 }
 
-// partOf returns the HBM access of t, the train of service a or a part of it. `ends` has
-// the time at which each channel has written the earlier flits of the message; it is nil
-// for a read.
+// partOf returns the HBM access of train t, which is the train of service a or a part of
+// that train. `ends` has the time at which each channel has written the earlier flits of the
+// message. It is nil for a read.
 func (m *trains) partOf(a *service, t *train, ends []Time) memory.PartialAccess {
 	op, region := m.banks[t.msg].accessAt(int(t.stage))
 	from := Bytes(t.first) * m.cfg.Flit

@@ -261,8 +261,9 @@ const explicitGroups = 2
 func (s *Slice) group() Bytes { return Bytes(s.Channels) * s.Burst }
 
 // groupsToSkip returns how many groups Serve can compute together, from byte `off` of the
-// region on, where the flits up to byte `from` are complete. It returns 0 if `off` is not
-// the start of a group, if the row ends soon, or if groups do not consist of whole flits.
+// region on. The flits up to byte `from` have been served before. The result is 0 if `off` is
+// not the start of a group, if the row or the part ends soon, or if groups do not consist of
+// whole flits.
 func (s *Slice) groupsToSkip(part *PartialAccess, off, from Bytes) int64 {
 	group := s.group()
 	if off >= part.To || group%part.Flit != 0 {
@@ -275,8 +276,8 @@ func (s *Slice) groupsToSkip(part *PartialAccess, off, from Bytes) int64 {
 	return max(0, int64(min(left, part.To-max(off, from))/group)-explicitGroups)
 }
 
-// skip serves n groups of the part from byte `off` on, where the flits up to byte `from`
-// are complete. `arrived` is the arrival of the flit n groups after that byte.
+// skip serves n groups of the part, from byte `off` on. The flits up to byte `from` have been
+// served before. `arrived` is the arrival of the flit that begins n groups after byte `from`.
 func (s *Slice) skip(part *PartialAccess, n int64, off, from Bytes, arrived simtime.Time) {
 	all := simtime.Time(n) * s.BurstTime
 	for i := range s.channels {
