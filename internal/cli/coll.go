@@ -135,7 +135,7 @@ func measure(cmd *cobra.Command, o collperf.Options, report, format string) erro
 	}
 	defer p.Stop()
 	printer := collperf.Printer{Options: o, W: p.Writer(cmd.OutOrStdout()), Format: format}
-	sum, err := printer.Run(cmd.Context())
+	sum, err := printer.Run(p.Context(cmd.Context()))
 	if err := finishPoints(p, o.Experiment, err); err != nil {
 		return err
 	}

@@ -149,5 +149,5 @@ func reference(cmd *cobra.Command, name string) (result, error) {
 	}
 	p := progress.Start(cmd.ErrOrStderr(), name)
 	defer p.Stop()
-	return compare.Measure(cmd.Context(), name)
+	return compare.Measure(p.Context(cmd.Context()), name)
 }

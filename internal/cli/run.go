@@ -112,7 +112,7 @@ func execute(cmd *cobra.Command, b bench.Bench, o bench.Options) (*bench.Result,
 	defer p.Stop()
 	o.Output = p
 	o.Progress, o.Warn = p.Update, func(text string) { warn(p, text) }
-	return b.Execute(cmd.Context(), o)
+	return b.Execute(p.Context(cmd.Context()), o)
 }
 
 // chooseBench returns the bench that the argument or --bench names. It returns an error if

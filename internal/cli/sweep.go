@@ -77,7 +77,7 @@ settings and row) and schema. With --dry-run it is a list of point and settings.
 		if err != nil {
 			return err
 		}
-		r, err := plan.Run(cmd.Context(), o)
+		r, err := plan.Run(p.Context(cmd.Context()), o)
 		p.Stop()
 		if err := finishPoints(cmd.ErrOrStderr(), o, err); err != nil {
 			return err

@@ -2,6 +2,7 @@
 package progress
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -9,6 +10,8 @@ import (
 	"time"
 
 	"github.com/kernbench/kernbench/internal/printable"
+	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
 )
 
 // If the output is not a terminal, the first line of progress is written after firstPause.
@@ -22,6 +25,7 @@ const (
 // redrawn, and removed at the end. Otherwise a new line is written after each pause, but
 // only if the command reports a number of points.
 type Display struct {
+	meter    sim.Meter // counts the events of simulated runs
 	w        io.Writer
 	name     string
 	terminal bool
@@ -48,6 +52,9 @@ func start(w io.Writer, name string, terminal bool) *Display {
 	p.ticks.Go(p.tick)
 	return p
 }
+
+// Context returns a context whose simulated runs the display shows.
+func (p *Display) Context(ctx context.Context) context.Context { return sim.WithMeter(ctx, &p.meter) }
 
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
@@ -115,7 +122,20 @@ func (p *Display) line() string {
 	if seconds == 0 && p.updated.IsZero() {
 		return ""
 	}
-	return fmt.Sprintf("%s running for %d s", points, seconds)
+	return fmt.Sprintf("%s running for %d s%s", points, seconds, p.simulated())
+}
+
+// simulated returns the progress of a single simulated run, such as ", 9.3 µs simulated, 1.8
+// million events/s". It is empty if no events have been counted, or if there are several
+// points, whose times differ.
+func (p *Display) simulated() string {
+	events := p.meter.Events()
+	if events == 0 || p.total > 1 {
+		return ""
+	}
+	rate := float64(events) / time.Since(p.begun).Seconds()
+	now := float64(p.meter.Now()) / float64(simtime.Microsecond)
+	return fmt.Sprintf(", %.1f µs simulated, %.1f million events/s", now, rate/1e6)
 }
 
 // Write removes the line of progress and writes text in its place.

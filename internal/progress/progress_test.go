@@ -5,6 +5,9 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
 )
 
 // TestRun checks that the line of progress is removed when kernels print and when the run
@@ -32,6 +35,39 @@ func TestRun(t *testing.T) {
 		})
 	}
 }
+
+// TestSimulated checks that the line of a single simulated run shows the simulated time and
+// the events per second, and that the line of several points does not.
+func TestSimulated(t *testing.T) {
+	for total, want := range map[int]string{
+		1: "slow: 0 of 1 points, running for 2 s, 6.3 µs simulated, 0.0 million events/s\n",
+		2: "slow: 0 of 2 points, running for 2 s\n",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var out bytes.Buffer
+			p := start(&out, "slow", false)
+			p.Update(0, total, -1)
+			e := sim.New()
+			target := e.Register(idle{})
+			for i := range 100 {
+				e.At(simtime.Time(i)*100*simtime.Nanosecond, target, 0, 0)
+			}
+			if err := e.Run(p.Context(t.Context())); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(2100 * time.Millisecond)
+			p.Stop()
+			if out.String() != want {
+				t.Errorf("got %q, want %q", out.String(), want)
+			}
+		})
+	}
+}
+
+// idle is a handler that does nothing.
+type idle struct{}
+
+func (idle) Handle(sim.Kind, uint64) {}
 
 // TestPoints checks that the displayed time left counts down from the latest update. If the
 // output is not a terminal, lines are written 2, 6 and 14 seconds after the start, and then

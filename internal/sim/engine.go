@@ -192,11 +192,16 @@ const beatEvery = 64
 // run runs the events and timers up to the time `limit`. `paused` reports whether Pause
 // interrupted the run.
 func (e *Engine) run(ctx context.Context, limit Time) (paused bool, err error) {
-	done := ctx.Done()
+	done, meter, counted := ctx.Done(), meterOf(ctx), e.ran
 	for (e.err == nil || e.closing) && !e.paused {
 		if e.ran >= e.nextCheck {
 			e.nextCheck = e.ran + beatEvery
 			e.Beat()
+			if meter != nil {
+				meter.events.Add(e.ran - counted)
+				meter.now.Store(int64(e.now))
+				counted = e.ran
+			}
 			if done != nil && ctx.Err() != nil {
 				e.Stop(context.Cause(ctx))
 				break
