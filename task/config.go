@@ -107,11 +107,12 @@ var defaultFile []byte
 
 var file = config.File[Config]{Presets: config.Presets{"default": defaultFile}, DefaultFile: File, New: func(d *config.Doc) *Config { return &Config{origin: d} }}
 
-// Load reads a configuration from the file with the given name, or from the preset
-// "default". If name is empty it reads ./tasks.yaml if that file exists, and otherwise the
-// preset. [Config.Source] returns which of the two was read. Each of `sets` changes one
-// value, as in "control.register_read=50ns". The error has a line for every mistake. If ctx
-// ends before everything is read, the error is the cause of ctx.
+// Load reads a configuration from the file with the given name. The name "default" means
+// the preset, unless there is a file of that name. If name is empty, Load reads
+// ./tasks.yaml if that file exists, and otherwise the preset. [Config.Source] returns what
+// was read. Each of `sets` changes one value, as in "control.register_read=50ns". The error
+// has a line for every mistake. If ctx ends while Load reads, Load returns
+// [context.Cause] of ctx.
 func Load(ctx context.Context, name string, sets ...string) (*Config, error) {
 	return file.Load(ctx, name, sets...)
 }

@@ -141,6 +141,6 @@ func (s Shape) String() string {
 	return string(append(b, ']'))
 }
 
-// CDiv divides a by b and rounds up: the number of blocks of b elements that cover a
-// elements. a must be at least 0, b at least 1.
+// CDiv returns a divided by b, rounded up. This is the number of blocks of size b that are
+// needed to cover a elements. a must be at least 0, and b at least 1.
 func CDiv(a, b int) int { return (a + b - 1) / b }

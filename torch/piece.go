@@ -109,11 +109,11 @@ func (c *Context) shard(s *shard) Shard {
 	}
 }
 
-// forEachPiece calls `found` for each shard that holds a part of a box. The box starts at
-// (row, col) and has `rows` rows and `cols` columns. The Piece that `found` gets is the
-// part of the box that the shard holds. forEachPiece panics if the box is not inside the
-// tensor, the tensor is partial, or a shard is not a block of rows. op is the name of the
-// calling function, for errors.
+// forEachPiece treats the tensor as a matrix; see matrix. The arguments row, col, rows and
+// cols describe a box of the matrix: its first row and column, and its size. forEachPiece
+// calls `found` for each shard that holds a part of the box, with the shard and that part.
+// It panics if the box is not inside the matrix, if the tensor is partial, or if a shard is
+// not a box of the matrix; see asMatrix. op is the name of the calling function, for errors.
 func (x *Tensor) forEachPiece(op string, row, col, rows, cols int, found func(*shard, Piece)) {
 	x.checkUsable(op)
 	height, width := x.matrix()

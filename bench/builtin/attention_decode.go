@@ -23,9 +23,9 @@ exponentials and the weighted sum of values. These states are merged along the
 rows of the mesh, from both ends to the middle column, and along that column to
 the middle, which has the result.
 
-There is a row for each of three launches: local computes the states and writes
-them to HBM; merge reads the states and merges them; both does all in one
-launch, without HBM in between.
+There is a row for each of three launches. The launch local computes the states
+and writes them to HBM. The launch merge reads the states and merges them. The
+launch both does all at once, without HBM in between.
 
 Every element is compared with a dense computation in float64, within 8 standard
 deviations of the rounding error.

@@ -30,8 +30,9 @@ All 96 results of a point are compared bit for bit. The bench also checks that
 latency never falls as the number of elements grows, and that no point takes
 less than bound_ns, the lower bound of any algorithm.
 
-latency_ns is the longest time of the all-reduce on a PE; n_elem the elements of
-an addend; wrong the number of SIPs with a wrong result.
+The column latency_ns is the longest time of the all-reduce on a PE, n_elem is
+the number of elements of an addend, and wrong is the number of SIPs with a
+wrong result.
 
 The folder has summary.csv and buffer_kind.csv, all figures as SVG and PNG,
 report.html with everything on one page, and points.jsonl, from which --resume

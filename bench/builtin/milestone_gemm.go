@@ -31,11 +31,12 @@ to the last data written, gemm_count the tile products of all PEs; both come
 from the op log and are missing without it (--data=off). The times of engines
 are how long the engines of the PE that ended last worked; these times overlap.
 gemm_utilization is the share of crit_ns in which the GEMM engines of all PEs
-worked. bytes is the data moved between HBM and TCM, intensity_flop_per_byte the
-operations per byte, and roofline_ns the longer of all operations on the MAC
-arrays and all bytes through the memories. roofline_share is roofline_ns divided
-by crit_ns. The metrics best_gflops and best_roofline_share of a sweep are the
-largest of their columns, possibly of different rows.
+worked. The column bytes is the data moved between HBM and TCM,
+intensity_flop_per_byte is the operations per byte, and roofline_ns is the
+longer of all operations on the MAC arrays and all bytes through the memories.
+roofline_share is roofline_ns divided by crit_ns. The metrics best_gflops and
+best_roofline_share of a sweep are the largest of their columns, possibly of
+different rows.
 
 The folder has gemm.csv and device.csv, all figures as SVG and PNG, report.html
 with everything on one page, and points.jsonl, from which --resume continues.`,

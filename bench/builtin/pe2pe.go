@@ -18,9 +18,10 @@ func init() {
 		Doc: `Two PEs send a tile back and forth. A latency is half of the second round trip,
 which leaves out everything before the first send. The second PE is the next PE
 of the cube, its last PE, or a PE of the next cube or of the next device, if the
-machine has them; hops is the number of links between the two. tcm_ns, sram_ns
-and hbm_ns are for queues with slots in that memory of the receiver. put_ns is
-for raw DMA: a Put into the receiver's HBM, a Notify, and the receiver's Load.`,
+machine has them. The column hops is the number of links between the two. The
+columns tcm_ns, sram_ns and hbm_ns are for queues with slots in that memory of
+the receiver. The column put_ns is for raw DMA: a Put into the receiver's HBM, a
+Notify, and the receiver's Load.`,
 		Row: pe2peRow{},
 		Run: runPE2PE,
 	})

@@ -28,8 +28,9 @@ within 8 standard deviations of the rounding error (docs/write/tp.md). Values
 are rounded to dtype after each step, and to f32 in sums. After the reduction
 all ranks must have the same bits.
 
-collective is the algorithm that reduces, gemm_ns the longest time that a GEMM
-engine of rank 0 worked, and comm_share exposed_comm_ns divided by total_ns.
+The column collective is the algorithm that reduces, gemm_ns is the longest time
+that a GEMM engine of rank 0 worked, and comm_share is exposed_comm_ns divided
+by total_ns.
 ` + breakdownDoc,
 		Params: []bench.Param{
 			withDefault(tpParam, "1,2,4,8"), withDefault(tokensParam, "256"), {Name: "hidden", Usage: "features between layers", Default: "512"},

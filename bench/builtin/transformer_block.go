@@ -32,10 +32,11 @@ all ranks must have the same bits.
 Each launch or collective of rank 0 is a step. There is a row for each step, in
 order, and a row for all of them. A step begins with the end of the step before,
 so it includes the route of the command to the device and the wait for other
-ranks. The row before is the time until the first step, in which weights and
-input are copied to the devices; the row after is the time from the last step to
-the end of the run, in which results are copied back. before, all and after add
-up to the row makespan, which is makespan_ns if the block runs in one way.
+ranks. The row named before is the time until the first step, in which weights
+and input are copied to the devices. The row named after is the time from the
+last step to the end of the run, in which results are copied back. The rows
+before, all and after add up to the row makespan, which is makespan_ns if the
+block runs in one way.
 ` + breakdownDoc,
 		Params: []bench.Param{
 			{Name: "shape", Usage: "sizes of the block", Default: "tiny", Values: []string{"tiny", "llama-70b"}},

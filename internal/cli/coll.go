@@ -59,8 +59,8 @@ compared bit for bit. With --values reals, inputs are between -1 and 1, and
 results may differ by the rounding errors of n-1 additions. --check 0 and --data
 off compute no values and are faster.
 
---per-rank adds pe_exec, the time of each rank from the common start to the end
-of its last PE. --trace records a single row.
+--per-rank adds a table with the column pe_exec, the time of each rank from the
+common start to the end of its last PE. --trace records a single row.
 
 --on shm measures real ranks: processes that share memory, each bound to a core
 if there are enough cores. Buffers are filled again before each iteration; an
@@ -71,11 +71,16 @@ i32 and i64; and --algo auto, direct and, for all_reduce and reduce,
 direct_one_phase. They have no lower bound. Their rows are printed at the end
 and not kept.
 
---format json prints one object: collective, ranks, ranks_per, rows, avg_busbw,
-wrong, file, config and schema (units and roles of the columns). With --algo
-all, wins replaces avg_busbw. Rows have the columns above, with the names
-time_us, bound_share, bound_us and bound_kind. --algo all adds best and error,
---per-rank adds pe_exec_ns. --format csv has the same columns.`,
+--format json prints an object with the keys collective, ranks, ranks_per, rows,
+avg_busbw, wrong, file, config and schema (units and roles of the columns). With
+--algo all it has the key wins (how often each algorithm was fastest) instead of
+avg_busbw.
+
+In JSON and CSV, the column time is called time_us, #wrong is called wrong, and
+%bound is called bound_share. The column bound_us is the lower bound, and
+bound_kind is cut, volume, latency or none. --algo all adds the columns best
+(true for the fastest algorithm) and error (why an algorithm has no time).
+--per-rank adds pe_exec_ns.`,
 		Example: `  kernbench coll all_reduce
   kernbench coll all_reduce -b 1K -e 16M -f 4 --topology ring6 --algo ring
   kernbench coll all_reduce --topology torus2x3 --partial --algo all -e 64K

@@ -30,8 +30,9 @@ Notify and WaitSignal. Ranks are processes (--backend shm), goroutines (inproc)
 or SIPs of a simulated machine (sim). All outputs are compared with golden
 values.
 
-A scenario is a YAML file. comm list shows the built-in scenarios, comm show
---source prints one to copy, and docs/write/scenarios.md describes the format.`,
+A scenario is a YAML file. The command comm list shows the built-in scenarios.
+The command comm show --source prints one to copy. docs/write/scenarios.md
+describes the format.`,
 		Example: `  kernbench comm list
   kernbench comm run all_reduce --nranks 4
   kernbench comm show ep_dispatch_combine`,
@@ -64,21 +65,23 @@ have the numbers of real machines.
 to the same bytes. It treats rounds as ordered, which real ranks do not
 guarantee. It does not see Go variables that kernels share.
 
---runtime runs the scenario as a program of tasks: the program that its file
-names under tasks, else its kernel as a single task. Runtimes differ in where
-the task graph is built and scheduled and in what this costs (kernbench tasks
-show), but not in the values.
+--runtime runs the scenario as a program of tasks: the program that the key
+tasks of its file names, else its kernel as a single task. Runtimes differ in
+where the task graph is built and scheduled and in what this costs (kernbench
+tasks show), but not in the values.
 
-comm prepare, execute and verify do the work of comm run in three steps.
+The commands comm prepare, comm execute and comm verify do the work of comm run
+in three steps.
 
 Wrong values are reported by rank, round and span of elements, with the worst
 element of each span.
 
---format json prints one object: ok, scenario, backend, nranks, root (-1: none),
-rounds, devices, binding, params, system, runtime, tasks_config, tasks, time_ns
-(how long the slowest rank ran kernels, including random delays; with --runtime,
-the time to the end of the last task), staging_ns (copying staged buffers into
-windows), compared, wrong, spans, mismatches (the first 100 spans) and races.`,
+--format json prints an object with the keys ok, scenario, backend, nranks, root
+(-1: none), rounds, devices, binding, params, system, runtime, tasks_config,
+tasks, time_ns (how long the slowest rank ran kernels, including random delays;
+with --runtime, the time to the end of the last task), staging_ns (copying
+staged buffers into windows), compared, wrong, spans, mismatches (the first 100
+spans) and races.`,
 		Example: `  kernbench comm run all_reduce --set mode=ring --nranks 5
   kernbench comm run treduce --root 2 --rounds 100
   kernbench comm run ffn_tp --backend sim -t alpha_beta --format json
@@ -119,7 +122,8 @@ func commPrepareCmd() *cobra.Command {
 		Short: "Write the inputs and golden values of a run to a folder",
 		Long: `Prepare writes a scenario and its parameters to a folder. It also writes the
 inputs and golden values, in one .npy file for each buffer, round and rank. You
-may change inputs before comm execute; comm verify compares the outputs.`,
+may change inputs before comm execute. The command comm verify compares the
+outputs.`,
 		Example: `  kernbench comm prepare all_reduce out --nranks 4
   kernbench comm execute out
   kernbench comm verify out`,

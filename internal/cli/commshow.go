@@ -20,8 +20,8 @@ func commListCmd() *cobra.Command {
 a program that calls kernbench.Main, those that the program registers. If one of
 these has mistakes, the others are still listed and the exit status is 2.
 
---format json prints a list of name, nranks, summary and, for a scenario with
-mistakes, broken (the first mistake).`,
+--format json prints a list of objects with the keys name, nranks, summary and,
+for a scenario with mistakes, broken (the first mistake).`,
 		Example: `  kernbench comm list`,
 		Args:    noArgs,
 	}
@@ -42,10 +42,10 @@ the windows that the ranks share. The layout is the same on every rank. Signals
 are 64-bit words, each on its own cache line, in two banks that successive
 rounds alternate between.
 
---format json prints one object: scenario, summary, nranks, root, devices,
-params, kernel, tasks, context_version, windows (domain, ranks, bytes, signals,
-matrices, signal_banks, signal_bytes) and buffers (name, dtype, shape, bytes,
-window, offset, staged, domain).`,
+--format json prints an object with the keys scenario, summary, nranks, root,
+devices, params, kernel, tasks, context_version, windows (domain, ranks, bytes,
+signals, matrices, signal_banks, signal_bytes) and buffers (name, dtype, shape,
+bytes, window, offset, staged, domain).`,
 		Example: `  kernbench comm show all_reduce --nranks 8
   kernbench comm show all_reduce --source > my-scenario.yaml`,
 		Args:              oneScenario,

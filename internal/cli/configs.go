@@ -19,27 +19,30 @@ import (
 
 func cclCmd() *cobra.Command {
 	return configCommand(setup.CCL, `ccl.yaml configures collectives. It has defaults and named entries, each with an
-algorithm, queues and a number of ranks. kernbench run, coll and sweep read it.`, `Show prints the entries of ccl.yaml with the defaults filled in. A dash means:
+algorithm, queues and a number of ranks.
+The commands run, coll and sweep read it.`, `Show prints the entries of ccl.yaml with the defaults filled in. A dash means:
 as in the topology; for root_cube, the middle cube; for world_size, all PEs. If
 defaults.algorithm names an entry, the row (defaults: NAME) has the settings of
 that entry. --format yaml prints a complete ccl.yaml.
 
---format json prints one object: version, ccl (source and hash), default (the
-entry that the defaults name) and entries. The first entry, without a name,
-is the defaults. Keys are those of the file; sizes are in bytes.`,
+--format json prints an object with the keys version, ccl (source and hash),
+default (the entry that the defaults name) and entries. The first entry, without
+a name, is the defaults. The keys of entries are those of the file; sizes are in
+bytes.`,
 		", algorithms", ccl.Schema,
 		func(c *setup.Loaded) (result, error) { return describe.DescribeCollectives(c.CCL) })
 }
 
 func tasksCmd() *cobra.Command {
-	return configCommand(setup.Tasks, `tasks.yaml has the costs of scheduling tasks and the capacities of the runtimes:
-common numbers, and those of each runtime. kernbench run, sweep and comm run
-read it.`, `Show prints the numbers of tasks.yaml: the common ones, and a line for each
+	return configCommand(setup.Tasks, `tasks.yaml has the costs of scheduling tasks and the capacities of the runtimes.
+Some numbers are common to all runtimes. The commands run, sweep, comm run and
+comm execute read the file.`, `Show prints the numbers of tasks.yaml: the common ones, and a line for each
 runtime. A dash means that the runtime does not have this number. --format yaml
 prints a complete tasks.yaml.
 
---format json prints one object: version, tasks (source and hash), control and
-runtimes, with the keys of the file; times are in ns, and their keys end in _ns.`,
+--format json prints an object with the keys version, tasks (source and hash),
+control and runtimes. The keys in control and runtimes are those of the file;
+times are in ns, and their keys end in _ns.`,
 		"", task.Schema,
 		func(c *setup.Loaded) (result, error) { return describe.DescribeTasks(c.Tasks.(*task.Config)), nil })
 }
@@ -101,8 +104,9 @@ func (k validator) command() *cobra.Command {
 else %s. It reports all mistakes with file, line, column and
 what to write instead; the exit status is then 2.
 
---format json prints one object: version and %s, a list of name, ok,
-source, hash%s and errors (file, line, column, path, message).`, k.Name, k.fallback, k.list, k.member),
+--format json prints an object with the keys version and %s. The items of
+the list have the keys name, ok, source, hash%s and errors
+(file, line, column, path, message).`, k.Name, k.fallback, k.list, k.member),
 		Example:           fmt.Sprintf("  kernbench %s validate\n  kernbench %[1]s validate my-%[1]s.yaml --format json", k.Name),
 		ValidArgsFunction: cobra.FixedCompletions(k.presets, cobra.ShellCompDirectiveDefault),
 	}

@@ -23,7 +23,8 @@ program that calls kernbench.Main, those that the program registers. For named
 benches it describes what they do, their parameters, and the columns of their
 rows and metrics.
 
---format json prints a list of name, summary, doc, params and schema.`,
+--format json prints a list of objects with the keys name, summary, doc, params
+and schema.`,
 		Example: `  kernbench list
   kernbench list pe2pe`,
 		ValidArgsFunction: completeBench,

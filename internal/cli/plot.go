@@ -26,9 +26,10 @@ The defaults of flags follow from the roles of columns in the file; plot prints
 them. A file without roles, for example of another program, needs -x and -y.
 
 --kind lines draws a line for each value of the --by columns and each column of
--y, over the numbers of -x. bars draws groups of bars; -x may be words. heat
-colours a table: its columns are the values of -x, its rows those of --by, and
-its cells those of -y. Settings with a unit, such as 64 GB/s, are numbers.
+-y, over the numbers of -x. --kind bars draws groups of bars; -x may be words.
+--kind heat colours a table: its columns are the values of -x, its rows those of
+--by, and its cells those of -y. Settings with a unit, such as 64 GB/s, are
+numbers.
 
 Several --where for the same column select rows with any of the values. Lines
 and bars skip rows with an empty cell. Several rows for one point, bar or cell
@@ -36,13 +37,13 @@ are an error, which names the columns that distinguish them. Rows whose checks
 failed are drawn, and counted in a message. A figure has at most 10000 points,
 bars or cells, 100 lines and 14 series of bars.
 
-Bounds are dashed lines. The subtitle has the settings that all rows share. In
-a figure of lines, an axis is logarithmic if its largest value is at least 16
+Bounds are dashed lines. The subtitle has the settings that all rows share. In a
+figure of lines, an axis is logarithmic if its largest value is at least 16
 times its smallest; y only if x is too. The same range makes the colours of a
-heat map logarithmic; --log calls them y.
+heat map logarithmic; the value y of --log stands for them.
 
---format json prints one object: version, file, kind, x, y, by, log, out, not_ok
-(points whose checks failed) and series (name, column, points).`,
+--format json prints an object with the keys version, file, kind, x, y, by, log,
+out, not_ok (points whose checks failed) and series (name, column, points).`,
 		Example: `  kernbench coll all_reduce -t ring6 --algo all --format json > coll.json
   kernbench plot coll.json -o coll.svg
   kernbench plot summary.csv -x n_elem -y latency_ns,bound_ns -o latency.svg

@@ -19,9 +19,9 @@ run. It prints a digest of the bytes read in the run. A run with --data=off has
 read nothing, so there is nothing to compare. The exit status is 1 if bytes
 differ.
 
---format json prints one object: version, file, recorded (version and
-configuration of the run), ok, operations, launches, host_reads, reads_compared,
-bytes_compared and digest.`,
+--format json prints an object with the keys version, file, recorded (version
+and configuration of the run), ok, operations, launches, host_reads,
+reads_compared, bytes_compared and digest.`,
 		Example: `  kernbench run qkv_gemm --log qkv.oplog
   kernbench replay qkv.oplog
   kernbench replay qkv.oplog --threads 1 --format json`,

@@ -26,7 +26,7 @@ Points run in parallel, on one thread each.
 
 A finished point is written to --out at once. --resume continues an interrupted
 or killed sweep without repeating finished points. --shard I/N runs every N-th
-point, to divide a sweep over several computers; kernbench merge merges the
+point, to divide a sweep over several computers. The command merge merges the
 files.
 
 Flags override the file, and the file overrides ./topology.yaml, ./ccl.yaml and
@@ -34,8 +34,9 @@ Flags override the file, and the file overrides ./topology.yaml, ./ccl.yaml and
 
 A point that fails does not stop the others.
 
---format json prints one object: sweep, bench, file, ok, total, points (point,
-settings and row) and schema. With --dry-run it is a list of point and settings.`,
+--format json prints an object with the keys sweep, bench, file, ok, total,
+points (a list with the keys point, settings and row) and schema. With --dry-run
+it prints a list of objects with the keys point and settings.`,
 		Example: `  kernbench sweep sweep.yaml
   kernbench sweep sweep.yaml --dry-run
   kernbench sweep sweep.yaml --out bandwidth.jsonl --resume
@@ -98,16 +99,18 @@ func mergeCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "merge OUT FILE...",
 		Short: "Merge the shards of a sweep",
-		Long: `Merge merges files that kernbench sweep or coll wrote with --shard. OUT gets the
-same bytes as the file of the whole sweep. OUT may be one of the merged files.
+		Long: `Merge merges files that the command sweep or coll wrote with --shard. OUT gets
+the same bytes as the file of the whole sweep. OUT may be one of the merged
+files.
 
 Merge refuses files of different sweeps, damaged files, points with different
-rows, and missing points. With --partial, points may be missing; the sweep or
-coll command with --resume --out OUT then runs them. Merge does not overwrite an
-OUT that is damaged, belongs to another sweep, or has points that no file has.
+rows, and missing points. With --partial, points may be missing; the command
+sweep or coll with --resume --out OUT then runs them. Merge does not overwrite
+an OUT that is damaged, belongs to another sweep, or has points that no file
+has.
 
---format json prints one object: file, points (how many the sweep has) and
-missing (indices of points).`,
+--format json prints an object with the keys file, points (how many the sweep
+has) and missing (indices of points).`,
 		Example: `  kernbench merge sweep.jsonl sweep.*-of-4.jsonl
   kernbench merge --partial sweep.jsonl sweep.1-of-4.jsonl sweep.3-of-4.jsonl`,
 		Args: func(cmd *cobra.Command, args []string) error {

@@ -57,8 +57,9 @@ is changed or removed by an override is highlighted, with its own numbers.
 The ending of the file name selects the format: .svg, .png, .dot or .gv, .json.
 --format selects it for standard output and for other names.
 
-JSON has blocks (names and positions) and the wires between them. A wire has
-one_way (true or false) and state (usual, changed, one_way or absent).`,
+JSON has the keys blocks (names and positions) and wires (links between blocks).
+A wire has the keys one_way (true or false) and state (usual, changed, one_way
+or absent).`,
 		Example: `  kernbench topology diagram -o system.svg
   kernbench topology diagram --view cube --topology torus2x3 -o cube.png
   kernbench topology diagram --view sip --format dot | dot -Tpdf -o sip.pdf`,
@@ -120,11 +121,11 @@ overridden links are listed.
 overhead of the node it enters; overrides use the same names of links.
 --format yaml prints a complete topology file.
 
---format json has the structure of the YAML. Numbers are exact, and their
-keys end with the unit: bandwidth_gbs (null: unlimited), latency_ns, size_bytes,
-clock_ghz, pitch_mm. The JSON also has corners (the PEs and their routers),
-per_pe, per_sip, totals (gemm_tflops, hbm_bytes, hbm_gbs) and, with --links,
-links (name, bandwidth_gbs, latency_ns, overhead_ns).`,
+--format json has the structure of the YAML. Numbers are exact, and their keys
+end with the unit: bandwidth_gbs (null: unlimited), latency_ns, size_bytes,
+clock_ghz, pitch_mm. The JSON also has the keys corners (the PEs and their
+routers), per_pe, per_sip, totals (gemm_tflops, hbm_bytes, hbm_gbs) and, with
+--links, links (name, bandwidth_gbs, latency_ns, overhead_ns).`,
 		Example: `  kernbench topology show --depth 2
   kernbench topology show --topology torus2x3 --links | grep io.switch
   kernbench topology show --set sip.ucie.bandwidth=256GB/s --format yaml`,

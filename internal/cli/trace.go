@@ -62,10 +62,10 @@ docs/use/traces.md describes the format and the kinds of latency on the path. A
 file that violates the format is refused, and the error lists the first
 mistakes. A trace also opens in ui.perfetto.dev and chrome://tracing.
 
---format json prints one object with the complete path: trace (version and
-topology of the recording), events, launches, longest, program, launch, path
-(kinds, steps, segments, visits), slowest, engines and links; with --by: trace,
-program, launch, by, ns and rows.`,
+--format json prints an object with the keys trace (version and topology of the
+recording), events, launches, longest, program, launch, path (kinds, steps,
+segments, visits; always complete), slowest, engines and links. With --by the
+keys are trace, program, launch, by, ns and rows.`,
 		Example: `  kernbench run qkv_gemm --trace run.json
   kernbench trace run.json
   kernbench trace run.json --launch 0 --all

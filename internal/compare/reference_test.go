@@ -79,8 +79,8 @@ func TestFacts(t *testing.T) {
 	}
 }
 
-// TestParse checks that descriptions are read only from the start of the file, and that an
-// unknown key is an error.
+// TestParse checks that parse reads descriptions only from the comments before the table,
+// and that it returns an error for a misspelled key.
 func TestParse(t *testing.T) {
 	r, err := parse([]byte("# title: t\n# source: a: b\n# unknown: u\n# column n: number\nn\n1\n# about: not in the head\n"))
 	if err != nil || r.Title != "t" || !slices.Equal(r.Source, []string{"a: b"}) || r.Columns["n"] != "number" || r.About != nil {
