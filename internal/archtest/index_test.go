@@ -44,10 +44,8 @@ func TestIndex(t *testing.T) {
 
 # Decisions
 
-| number | title | status |
-| --- | --- | --- |
-| [0001](0001-one.md) | One \| first | accepted |
-| [0002](0002-two-two.md) | Two | superseded by 0001 |
+- [0001](0001-one.md) One | first
+- [0002](0002-two-two.md) Two (superseded by 0001)
 `
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("index (-want +got):\n%s", diff)
