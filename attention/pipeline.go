@@ -48,7 +48,8 @@ func (x *step) updateMaximum() {
 // maximum.
 func (x *step) exponents() { x.exponentials = x.scores.FMA(x.scale, x.base.Neg()) }
 
-// exp computes the exponentials of the arguments.
+// exp replaces the elements of x.exponentials, which are arguments so far, by their
+// exponentials.
 func (x *step) exp() { x.exponentials = x.exponentials.Exp() }
 
 // addToSum multiplies the running sum by the factor that updateMaximum computed, and adds

@@ -13,7 +13,7 @@ func bytesToAlign(b []byte) int {
 
 // stream copies src to dst with stores that bypass the caches. src and dst must have equal
 // lengths. The bytes before the first cache line of dst and after the last whole group are
-// copied with plain stores. Without assembly or without a whole group, all bytes are.
+// copied with plain stores. So are all bytes if there is no assembly or no whole group.
 func stream(dst, src []byte) {
 	head := bytesToAlign(dst)
 	groups := (len(dst) - head) / group

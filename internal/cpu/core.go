@@ -136,8 +136,8 @@ func (c *Core) tick() error {
 	return nil
 }
 
-// checkProgress counts calls that take no time, on a machine whose dispatch time is 0. It
-// returns an error if there are too many in a row.
+// checkProgress counts successive calls that take no time, which exist only on a machine
+// whose dispatch time is 0. It returns an error if there are too many in a row.
 func (c *Core) checkProgress() error {
 	if c.now > c.last {
 		c.last, c.idle = c.now, 0
