@@ -1,7 +1,6 @@
 package collperf
 
 import (
-	"fmt"
 	"math"
 	"testing"
 
@@ -17,24 +16,15 @@ import (
 // take longer at all only where the larger size is divided into more messages, which overlap
 // better.
 func TestContinuity(t *testing.T) {
-	graphs := map[string]*topology.Graph{}
+	systems := systems{}
 	rapid.Check(t, func(r *rapid.T) {
-		f := rapid.SampledFrom(fabrics()).Draw(r, "fabric")
-		preset := rapid.SampledFrom([]string{"alpha_beta", "default"}).Draw(r, "preset")
-		key := fmt.Sprint(preset, f)
-		if graphs[key] == nil {
-			sets := f.sets()
-			if preset == "default" {
-				sets = append(sets, "sip.cube_mesh.w=1", "sip.cube_mesh.h=1")
-			}
-			graphs[key] = system(t, preset, sets...)
-		}
+		f, preset, graph := systems.draw(t, r)
 		c := rapid.SampledFrom(ccl.Collectives()).Draw(r, "collective")
 		if f.w*f.h == 1 || c == ccl.Barrier {
 			return
 		}
 		o := Options{
-			Topology: graphs[key], Collective: c, Threads: 1, RanksPer: PerSIP, DTypes: []tl.DType{tl.F32}, NoCheck: true,
+			Topology: graph, Collective: c, Threads: 1, RanksPer: PerSIP, DTypes: []tl.DType{tl.F32}, NoCheck: true,
 			Algorithm: rapid.SampledFrom(ccl.Algorithms(c)).Draw(r, "algorithm").Name,
 		}
 		in, out := blocks(c, f.w*f.h)
@@ -49,7 +39,7 @@ func TestContinuity(t *testing.T) {
 		o.Min += topology.Bytes(max(unit, rapid.Int64Range(unit, max(unit, 4096)).Draw(r, "more")/unit*unit))
 		o.Max = o.Min
 		if large := *measure(t, o)[0].TimeUS; small > 1.15*large {
-			r.Fatalf("%v by %s on %s: %v takes %.3f µs, more than %v with %.3f µs", c, o.Algorithm, key, topology.Bytes(max(unit, size)), small, o.Min, large)
+			r.Fatalf("%v by %s on %s, %v: %v takes %.3f µs, more than %v with %.3f µs", c, o.Algorithm, preset, f, topology.Bytes(max(unit, size)), small, o.Min, large)
 		}
 	})
 }

@@ -43,26 +43,36 @@ func fabrics() (all []fabric) {
 	return all
 }
 
+// systems has the compiled systems of a property test, by preset and fabric.
+type systems map[string]*topology.Graph
+
+// draw draws a fabric and a preset. It returns them and the system that they describe. A
+// SIP of the preset default has 2×2 cubes.
+func (s systems) draw(t *testing.T, r *rapid.T) (f fabric, preset string, g *topology.Graph) {
+	f = rapid.SampledFrom(fabrics()).Draw(r, "fabric")
+	preset = rapid.SampledFrom([]string{"alpha_beta", "default"}).Draw(r, "preset")
+	key := fmt.Sprint(preset, f)
+	if s[key] == nil {
+		sets := f.sets()
+		if preset == "default" {
+			sets = append(sets, "sip.cube_mesh.w=2", "sip.cube_mesh.h=2")
+		}
+		s[key] = system(t, preset, sets...)
+	}
+	return f, preset, s[key]
+}
+
 // TestAnyFabric measures random combinations of fabric, collective, algorithm, size, dtype
 // and kind of ranks. It checks that every value is right, that all ranks have the same
 // bits, and that no time is below its bound. The system is either a preset on which only
 // links between SIPs take time, or a complete machine.
 func TestAnyFabric(t *testing.T) {
-	graphs := map[string]*topology.Graph{}
+	systems := systems{}
 	rapid.Check(t, func(r *rapid.T) {
-		f := rapid.SampledFrom(fabrics()).Draw(r, "fabric")
-		preset := rapid.SampledFrom([]string{"alpha_beta", "default"}).Draw(r, "preset")
-		key := fmt.Sprint(preset, f)
-		if graphs[key] == nil {
-			sets := f.sets()
-			if preset == "default" {
-				sets = append(sets, "sip.cube_mesh.w=2", "sip.cube_mesh.h=2")
-			}
-			graphs[key] = system(t, preset, sets...)
-		}
+		f, preset, graph := systems.draw(t, r)
 		c := rapid.SampledFrom(ccl.Collectives()).Draw(r, "collective")
 		o := Options{
-			Topology: graphs[key], Collective: c, Threads: 1,
+			Topology: graph, Collective: c, Threads: 1,
 			RanksPer: rapid.SampledFrom([]RanksPer{PerSIP, PerSIP, PerPE}).Draw(r, "ranks per"),
 			World:    f.w * f.h,
 			DTypes:   []tl.DType{rapid.SampledFrom(dtypes).Draw(r, "dtype")},
