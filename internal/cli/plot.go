@@ -39,8 +39,8 @@ bars or cells, 100 lines and 14 series of bars.
 
 Bounds are dashed lines. The subtitle has the settings that all rows share. In a
 figure of lines, an axis is logarithmic if its largest value is at least 16
-times its smallest; y only if x is too. The same range makes the colours of a
-heat map logarithmic; the value y of --log stands for them.
+times its smallest; y only if x is too. So are the colours of a heat map, which
+--log y chooses.
 
 --format json prints an object with the keys version, file, kind, x, y, by, log,
 out, not_ok (points whose checks failed) and series (name, column, points).`,

@@ -41,9 +41,9 @@ type messageKey struct {
 
 // Send sends x to rank dst of the world. In a program without Spawn, Send sends from rank
 // 0, and Recv receives on rank 0; for other ranks, use P2POp. Messages with the same tag
-// between two ranks arrive in the order in which they were sent. A message is in the
-// streams of both ranks, like a collective. A message waits for an earlier message only if
-// both use the same tensor.
+// between two ranks are matched in the order in which they were sent. Like a collective, a
+// message takes a place in the streams of both ranks. It need not wait there for an earlier
+// message, unless the two messages use the same tensor.
 func Send(r *torch.Rank, x *torch.Tensor, dst, tag int, group ...*Group) error {
 	return inOrder(ISend(r, x, dst, tag, group...))
 }
