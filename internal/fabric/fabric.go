@@ -72,7 +72,7 @@ type Transfer struct {
 	Path  []topology.LinkID // not empty; must not change before the transfer ends
 	Bytes Bytes
 	Class Class
-	Queue int32     // transfers with the same number leave their source in order; 0 is none
+	Queue int32     // transfers with the same number leave their source in order, unless it is HBM; 0 is none
 	Read  Bank      // HBM before the path
 	Write Bank      // HBM after the path
 	Done  sim.Event // called when the last byte has arrived
@@ -168,7 +168,6 @@ type message struct {
 // banks has the HBM accesses at the ends of a message.
 type banks struct {
 	Read, Write Bank
-	begun       Time    // when the message started
 	stages      []stage // stages of the message: the path and the HBM slices
 }
 
@@ -251,7 +250,7 @@ func (f *Fabric) Send(t *Transfer) {
 	m.flits = max(1, int64((t.Bytes+f.cfg.Flit-1)/f.cfg.Flit))                         // 0 bytes are one empty flit
 	if m.banked = (t.Read.Slice != 0 || t.Write.Slice != 0) && t.Bytes > 0; m.banked { // 0 bytes touch no burst
 		b := &f.banks[i]
-		b.Read, b.Write, b.begun = t.Read, t.Write, f.eng.Now()
+		b.Read, b.Write = t.Read, t.Write
 		b.setStages(t.Path)
 		m.stages = b.stages
 	}
