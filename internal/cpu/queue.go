@@ -10,6 +10,7 @@ import (
 	"github.com/kernbench/kernbench/internal/pe"
 	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/oplog"
+	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
 )
@@ -95,9 +96,10 @@ func (c *Core) Send(name tl.Port, v tl.Value) error {
 	if v.InMem {
 		return c.sendMemory(ring, &msg)
 	}
-	for i := range ring.Fragments(msg.Bytes) {
-		c.takeCredit(ring)
-		ring.Put(&msg, i, &pe.Request{Source: v.Slot, At: c.arrival()})
+	for i, n := 0, ring.Fragments(msg.Bytes); i < n; {
+		count, at := c.takeCredits(ring, n-i)
+		ring.Put(&msg, i, count, &pe.Request{Source: v.Slot, At: at + c.scheduler})
+		i += count
 	}
 	return nil
 }
@@ -117,7 +119,7 @@ func (c *Core) sendMemory(ring *ipcq.Ring, msg *ipcq.Message) error {
 	}
 	begun, ended := c.m.addTransfer(t)
 	for i := range n {
-		c.takeCredit(ring)
+		c.takeCredits(ring, 1)
 		r := pe.Request{ID: msg.ID, At: c.arrival(), Begun: begun, Done: ended, Order: t.order}
 		if len(c.pieces) > 0 {
 			r.From = c.pieces[0]
@@ -128,32 +130,38 @@ func (c *Core) sendMemory(ring *ipcq.Ring, msg *ipcq.Message) error {
 			}
 			r.Path = c.m.Route(nil, r.From.Memory, ring.Memory)
 		}
-		ring.Put(msg, i, &r)
+		ring.Put(msg, i, 1, &r)
 	}
 	return nil
 }
 
-// takeCredit takes a credit of a queue. If the queue has no credit left, takeCredit waits
-// until a credit returns: asleep if c.poll is 0, otherwise polling at the interval c.poll.
-func (c *Core) takeCredit(ring *ipcq.Ring) {
-	first := c.now
+// takeCredits takes credits of a queue for at most n fragments that can travel together. It
+// returns their number and the time of the first credit. The CPU's clock advances to the
+// time of the last one. If the queue has no credit left, takeCredits waits until a credit
+// returns: asleep if c.poll is 0, otherwise polling at the interval c.poll.
+func (c *Core) takeCredits(ring *ipcq.Ring, n int) (count int, first simtime.Time) {
+	began := c.now
+	if c.poll > 0 {
+		n = 1 // each poll finds one credit
+	}
 	for {
-		at, ok := ring.TakeCredit(c.now)
-		if ok {
-			if poll := c.poll; poll > 0 && at > c.now {
-				at = c.now + (at-c.now+poll-1)/poll*poll
-				c.pe.Polled += at - c.now
+		count, first, last := ring.TakeCredits(c.now, n)
+		if count > 0 {
+			if poll := c.poll; poll > 0 && first > c.now {
+				first = c.now + (first-c.now+poll-1)/poll*poll
+				c.pe.Polled += first - c.now
+				last = first
 			}
-			c.now = at
-			c.recordWait("credit", first, ring.CreditBy())
-			return
+			c.now = last
+			c.recordWait("credit", began, ring.CreditBy())
+			return count, first
 		}
-		began := c.now
+		before := c.now
 		ring.AwaitCredit(c.proc, c.now)
 		if c.poll == 0 {
 			c.catchUp()
 		} else {
-			c.now = began // polls are at multiples of the interval from the first one
+			c.now = before // polls are at multiples of the interval from the first one
 		}
 	}
 }
@@ -186,7 +194,7 @@ func (c *Core) Recv(name tl.Port, v *tl.Value, into *tl.Block, wait bool) (tl.Ha
 	rc.port = name
 	rc.Reset(v.Shape, v.DType, memory.Bytes(v.Bytes()))
 	if into == nil {
-		if err := c.newTile(v, p.in.Fragments(rc.Bytes)); err != nil {
+		if err := c.newTile(v, p.in.Parts(rc.Bytes)); err != nil {
 			return tl.Handle{}, name, err
 		}
 		rc.Tile = v.Slot

@@ -75,6 +75,9 @@ func (m *trains) cutForwarded(s *server, a *service) {
 	}
 	for a.forwarded != 0 {
 		if a.forwardedAt <= m.eng.Now() {
+			if int(a.stage)+1 == len(m.messages[a.msg].stages) {
+				return // the destination, which has no server, has been told already
+			}
 			if c := m.cuts.At(a.cut); c.seq == a.cutSeq {
 				c.void = true
 			}

@@ -76,6 +76,29 @@ type Transfer struct {
 	Read  Bank      // HBM before the path
 	Write Bank      // HBM after the path
 	Done  sim.Event // called when the last byte has arrived
+
+	// Arriving is called when the first Notice flits have arrived, with the times of the flits
+	// behind them in Fabric.Arrival. If the message is cut on its way, Arriving is called
+	// again for each later train. Only the Train model calls it, and only for messages that
+	// do not end in HBM. It is never called if Notice is 0.
+	Arriving sim.Event
+	Notice   int64
+}
+
+// Arrival says when successive flits of a message arrive at its destination: the first at
+// Head, the last at Tail, and the others evenly in between. Another message may still delay
+// flits that have not arrived.
+type Arrival struct {
+	First, Flits int64 // index of the first flit in the message, and number of flits
+	Head, Tail   Time
+}
+
+// At returns when flit k of the message arrives. Flits before First arrived by Head.
+func (a *Arrival) At(k int64) Time {
+	if k <= a.First || a.Flits < 2 {
+		return a.Head
+	}
+	return a.Head + simtime.MulDiv(uint64(a.Tail-a.Head), uint64(k-a.First), uint64(a.Flits-1))
 }
 
 // Config is the configuration of a Fabric.
@@ -126,10 +149,12 @@ type Fabric struct {
 	net      Network
 	model    model
 	messages []message
-	banks    []banks // by message
-	free     []int32 // unused elements of messages
-	chains   []chain // by message; only for messages of a queue
-	newest   []int32 // the message that was sent last on each queue, plus one; 0 if it has ended
+	banks    []banks  // by message
+	free     []int32  // unused elements of messages
+	chains   []chain  // by message; only for messages of a queue
+	notices  []notice // by message; only for messages with an Arriving event
+	arrival  Arrival  // result of Arrival
+	newest   []int32  // the message that was sent last on each queue, plus one; 0 if it has ended
 	observe  func(Passage)
 	waits    []Time // total wait of the first flit, by message; used only with observe
 	waited   Time   // total wait of the first flit of the message that ended last
@@ -140,6 +165,12 @@ type Fabric struct {
 type chain struct {
 	queue int32
 	next  int32 // the message that follows, plus one; 0 if there is none yet
+}
+
+// notice is the Arriving event of a message, and the number of flits that it waits for.
+type notice struct {
+	event sim.Event
+	flits int64
 }
 
 // model is one of the two fidelities.
@@ -163,6 +194,7 @@ type message struct {
 	banked bool // whether an end is in HBM
 	queued bool // whether the message belongs to a queue
 	began  bool // whether the message has started
+	noted  bool // whether the message has an Arriving event
 }
 
 // banks has the HBM accesses at the ends of a message.
@@ -212,6 +244,13 @@ func (f *Fabric) Observe(fn func(Passage)) { f.observe = fn }
 // set with Observe.
 func (f *Fabric) Waited() Time { return f.waited }
 
+// Fidelity returns the model that the fabric uses.
+func (f *Fabric) Fidelity() Fidelity { return f.cfg.Fidelity }
+
+// Arrival returns when the flits arrive that an Arriving event announces. The result is
+// valid only in that event.
+func (f *Fabric) Arrival() Arrival { return f.arrival }
+
 // observePassage completes p with the class of message i and reports it to the observer.
 // `head` says whether the part of the message that p describes contains the first flit of
 // the message. If so, the wait of that flit is added to the total for Waited.
@@ -256,6 +295,12 @@ func (f *Fabric) Send(t *Transfer) {
 	}
 	m.queued = t.Queue != 0 && t.Read.Slice == 0 // reads of one queue overlap
 	m.began = false
+	if m.noted = t.Notice > 0; m.noted {
+		for len(f.notices) < len(f.messages) {
+			f.notices = append(f.notices, notice{})
+		}
+		f.notices[i] = notice{t.Arriving, t.Notice}
+	}
 	if !m.queued || !f.enqueue(i, t.Queue) {
 		f.begin(i)
 	}

@@ -295,13 +295,43 @@ func (m *trains) passLink(s *server, i int32, start, waits Time) {
 		a.forwarded, a.forwardedAt, s.lastArrival = i, t.head, t.head
 		m.arriveAt(t.head, i, stages[t.stage])
 	} else {
+		if m.messages[t.msg].noted {
+			m.announce(i, &a)
+		}
 		if t.last {
 			m.finishAt(t.msg, t.end)
 		}
-		m.drop(i)
+		if a.forwarded == 0 {
+			m.drop(i)
+		}
 	}
 	if a.flits > 1 {
 		s.active = append(s.active, a)
+	}
+}
+
+// announce schedules the Arriving event for train i, which service a sends to its
+// destination. The event is due when the first flit of the train has arrived, or the last of
+// the flits that the message's notice waits for. If the train ends before that flit, there
+// is no event.
+func (m *trains) announce(i int32, a *service) {
+	t := &m.all[i]
+	k := max(0, m.notices[t.msg].flits-1-t.first)
+	if k >= t.flits {
+		return
+	}
+	a.forwarded, a.forwardedAt = i, t.arrival(k)
+	m.eng.At(a.forwardedAt, m.target, evArriving, uint64(i))
+}
+
+// arriving calls the Arriving event of the message of train i.
+func (m *trains) arriving(i int32) {
+	t := &m.all[i]
+	void, event := t.void, m.notices[t.msg].event
+	m.arrival = Arrival{First: t.first, Flits: t.whole(), Head: t.head, Tail: t.tail}
+	m.drop(i)
+	if !void {
+		m.eng.Call(event)
 	}
 }
 

@@ -147,6 +147,7 @@ const (
 	evFree                          // a server becomes free while trains wait
 	evRefill                        // a source offers its next train
 	evFinish                        // the last byte of a message arrives
+	evArriving                      // flits of a message with a notice arrive at their destination
 	evCut                           // the last flit arrives of a train that was cut after its head had arrived
 	evSingleFlit                    // a single-flit message arrives at its next link
 	evSingleFlitEnd                 // a single-flit message arrives at its destination
@@ -178,6 +179,8 @@ func (m *trains) Handle(kind sim.Kind, arg uint64) {
 			m.sources[i].refillSeq++
 			m.finish(i)
 		}
+	case evArriving:
+		m.arriving(int32(arg))
 	case evCut:
 		m.applyCut(m.cuts.Take(int32(arg)))
 	case evSingleFlit:

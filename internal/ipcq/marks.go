@@ -11,14 +11,13 @@ import (
 // marks is the state of a ring that only traces need.
 type marks struct {
 	slots   []slotMarks  // by slot
-	credit  sim.Mark     // the activity that returned the credit that the sender took last
 	seen    uint64       // fragments that have become visible
+	credit  sim.Mark     // the activity that returned the credit that the sender took last
 	counted simtime.Time // the latest time for which recordDepth recorded a depth
 }
 
 // slotMarks holds the activities in a trace that used a slot last.
 type slotMarks struct {
-	write sim.Mark // the transfer that wrote the fragment; 0 if the fragment has no bytes
 	copy  sim.Mark // the copy out of the slot, if it is a copy within a TCM
 	freed sim.Mark // the activity that returned the slot's credit
 }
@@ -41,13 +40,21 @@ func (r *Ring) CreditBy() sim.Mark {
 	return r.marks.credit
 }
 
+// countVisible records in the trace that n more fragments have become visible.
+func (r *Ring) countVisible(n int) {
+	if r.marks != nil {
+		r.marks.seen += uint64(n)
+		r.recordDepth(r.queues.eng.Now())
+	}
+}
+
 // recordDepth records in the trace the depth of the queue from the time `at` on: the number
 // of visible fragments that no receive has taken. If a depth has been recorded for a later
 // time, that time replaces `at`.
 func (r *Ring) recordDepth(at simtime.Time) {
 	r.marks.counted = max(r.marks.counted, at)
 	port := strings.Fields(r.To.Name)[1]
-	r.To.DMA.Trace.RecordDepth(r.marks.counted, port, int(r.marks.seen-r.taken))
+	r.To.DMA.Trace.RecordDepth(r.marks.counted, port, int(max(r.marks.seen, r.taken)-r.taken))
 }
 
 // CreditsReady returns the time at which the sender has a credit for every fragment of a

@@ -83,24 +83,29 @@ func (r *Ring) Post(rc *Receive) {
 // Waiting reports whether the ring has a message that no receive has requested and whose
 // first fragment is visible.
 func (r *Ring) Waiting() bool {
-	return len(r.posted) == 0 && r.taken < r.sent && r.slots[r.taken%uint64(r.Slots)].visible
+	return len(r.posted) == 0 && r.taken < r.sent && r.batches.Front().known > 0
 }
 
-// match assigns visible fragments to the posted receives, in order, and starts to copy the
-// fragments out of their slots.
+// match assigns fragments to the posted receives, in order, and starts to copy the fragments
+// out of their slots. It also computes the copies of fragments that will be visible at a
+// known time.
 func (r *Ring) match() {
 	for len(r.posted) > 0 && r.taken < r.sent {
-		rc := r.posted[0]
-		slot := r.taken % uint64(r.Slots)
-		f := &r.slots[slot]
-		if !f.visible {
+		rc, b := r.posted[0], r.batches.Front()
+		if r.taken == b.first+uint64(b.known) {
 			return
 		}
-		if f.first && !rc.accept(&f.Message) {
+		if b.begins && r.taken == b.first && !rc.accept(&b.Message) {
 			return
 		}
-		r.startCopy(rc, f, slot)
-		if f.last {
+		r.startCopies(rc, b)
+		if r.taken < b.first+uint64(b.count) {
+			return
+		}
+		ends := b.ends
+		r.batches.Pop()
+		r.popped++
+		if ends {
 			r.posted = slices.Delete(r.posted, 0, 1)
 			rc.complete()
 		}
@@ -127,50 +132,95 @@ func (rc *Receive) complete() {
 	}
 }
 
-// startCopy starts to copy fragment f out of the given slot to the destination of rc. The
-// end of a copy within a TCM is known at once, so such a copy needs no event.
-func (r *Ring) startCopy(rc *Receive, f *fragment, slot uint64) {
-	r.taken++
-	by, now := r.queues.eng.By, r.queues.eng.Now()
-	if rc.At > now {
-		by = rc.By // the message arrived before the receiver's clock reached the Recv
-	}
-	var write sim.Mark
-	m := r.mark(slot)
-	if m != nil {
-		write = m.write
-		r.recordDepth(max(rc.At, now))
-	}
-	if r.Local && rc.Into == nil {
-		end, mark := r.To.DMA.CopyLocal(rc.At, f.bytes, by, write, rc.Line)
-		if m != nil {
-			m.copy = mark
+// startCopies starts to copy the known fragments of b out of their slots to the destination
+// of rc. The end of a copy within a TCM is known at once, so such a copy needs no event.
+func (r *Ring) startCopies(rc *Receive, b *batch) {
+	now := r.queues.eng.Now()
+	for end := b.first + uint64(b.known); r.taken < end; {
+		n := r.taken
+		at := max(rc.At, r.visibleAt(b, n))
+		by := b.write
+		if rc.At >= at && rc.At > now {
+			by = rc.By // the fragment arrives before the receiver's clock reaches the Recv
+		} else if at <= now {
+			by = r.queues.eng.By
 		}
-		r.To.DMA.Arrive(rc.Tile, end, mark)
-		f.parts, f.end = 0, end
-		rc.taken += f.bytes
-		rc.finishCopy(end)
-		r.returnCredits(end, mark)
-		return
+		bytes := min(r.SlotSize, b.bytes-memory.Bytes(n-b.first)*r.SlotSize)
+		r.taken++
+		if m := r.mark(n); m != nil {
+			r.recordDepth(max(at, now))
+		}
+		rc.taken += bytes
+		if r.Local && rc.Into == nil {
+			r.copyLocal(rc, b, n, bytes, at, by)
+		} else {
+			r.submitCopy(rc, b, n, bytes, at, by)
+		}
 	}
+}
+
+// copyLocal copies fragment n of b within the receiver's TCM, from the time `at` on. The
+// copies of fragments that have not arrived form a stream.
+func (r *Ring) copyLocal(rc *Receive, b *batch, n uint64, bytes memory.Bytes, at simtime.Time, by sim.Mark) {
+	dma := r.To.DMA
+	var end simtime.Time
+	var mark sim.Mark
+	if now := r.queues.eng.Now(); at <= now || b.known == b.count || b.arrival.Flits < 2 {
+		end, mark = dma.CopyLocal(at, bytes, by, b.received(), rc.Line)
+	} else {
+		if !b.stream.Open {
+			a := &b.arrival
+			dma.BeginStream(&b.stream, r.SlotSize, simtime.MulDiv(uint64(a.Tail-a.Head), uint64(r.SlotFlits), uint64(a.Flits-1)))
+		}
+		end, mark = dma.CopyAhead(&b.stream, at, by, rc.Line)
+	}
+	if m := r.mark(n); m != nil {
+		m.copy = mark
+	}
+	if r.copies != nil {
+		r.copies[n%uint64(r.Slots)] = slotCopy{end: end}
+	}
+	if rc.taken == rc.Bytes {
+		dma.Arrive(rc.Tile, end, mark) // the earlier copies have ended
+	}
+	rc.finishCopy(end)
+	r.returnCredits(end, mark)
+}
+
+// received returns the transfer of b in the trace if it has ended, else 0.
+func (b *batch) received() sim.Mark {
+	if b.known < b.count {
+		return 0
+	}
+	return b.write
+}
+
+// submitCopy submits the transfers that copy fragment n of b to the destination of rc, from
+// the time `at` on.
+func (r *Ring) submitCopy(rc *Receive, b *batch, n uint64, bytes memory.Bytes, at simtime.Time, by sim.Mark) {
+	if r.copies == nil {
+		r.copies = make([]slotCopy, r.Slots)
+	}
+	slot := n % uint64(r.Slots)
+	f := &r.copies[slot]
+	*f = slotCopy{}
 	if rc.Into != nil || rc.ID != 0 { // the caller needs the end of the copy
 		f.receive = rc
 	}
 	if rc.Into == nil {
-		r.requests = append(r.requests[:0], pe.Request{Op: memory.Read, Bytes: f.bytes, Path: r.Out, Fixed: true, Target: rc.Tile, Unordered: true})
+		r.requests = append(r.requests[:0], pe.Request{Op: memory.Read, Bytes: bytes, Path: r.Out, Fixed: true, Target: rc.Tile, Unordered: true})
 	} else {
-		r.requests = rc.Into(r.requests[:0], rc.taken, f.bytes)
+		r.requests = rc.Into(r.requests[:0], rc.taken-bytes, bytes)
 	}
-	rc.taken += f.bytes
 	f.parts = len(r.requests)
 	rc.copying += f.parts
-	from := r.slotAccess(slot, f.bytes)
+	from := r.slotAccess(slot, bytes)
 	for k := range r.requests {
 		q := &r.requests[k]
-		q.Class, q.At, q.Tail, q.Order, q.Purpose, q.By, q.Line = fabric.Comm, rc.At, r.Access, rc.Order, pe.Receive, by, rc.Line
-		q.Done = sim.Event{Target: r.queues.target, Kind: evCopied, Arg: uint64(r.number)<<32 | slot}
+		q.Class, q.At, q.Tail, q.Order, q.Purpose, q.By, q.Line = fabric.Comm, at, r.Access, rc.Order, pe.Receive, by, rc.Line
+		q.Done = r.event(evCopied, uint32(slot))
 		if k == 0 {
-			q.Receives = write
+			q.Receives = b.received()
 		}
 		if from.Slice != 0 {
 			n := max(q.Bytes, q.To.Region.Bytes())
@@ -181,7 +231,7 @@ func (r *Ring) startCopy(rc *Receive, f *fragment, slot uint64) {
 		r.To.DMA.Submit(q)
 	}
 	if f.parts == 0 { // no bytes: the slot is free at the time of the Recv
-		at := max(rc.At, now)
+		at = max(at, r.queues.eng.Now())
 		rc.finishCopy(at)
 		r.returnCredits(at, by)
 	}

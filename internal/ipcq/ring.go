@@ -48,40 +48,61 @@ type Config struct {
 	Out        []topology.LinkID // the links from the slots to the receiver's TCM
 	Access     simtime.Time      // the delay that Memory adds to each write and each read
 	CreditTime simtime.Time      // how long a credit takes to return to the sender
+
+	// SlotFlits is the number of flits of a full slot, and SlotTime is how long the slowest
+	// link of Path takes to send them. SlotFlits is 0 if every fragment is a transfer of its
+	// own.
+	SlotFlits int64
+	SlotTime  simtime.Time
 }
 
 // Ring carries messages from one PE to another.
 type Ring struct {
-	sent    uint64         // fragments put into the ring
-	taken   uint64         // fragments whose copy out of the slot has started
-	read    uint64         // fragments whose copy has ended or has a known end; the times of their credits are known
-	used    uint64         // returned credits that the sender has taken
-	slots   []fragment     // fragment n is in slot n mod Slots
-	credits []simtime.Time // when the credit of fragment n arrives, at index n mod Slots
-	marks   *marks         // nil without a trace
-	posted  []*Receive     // receives that are not complete, in order
-	number  int32          // identifies the ring in events
-	wakeAt  uint64         // the value of read at which the sender is woken; 0 is never
+	sent    uint64          // fragments put into the ring
+	taken   uint64          // fragments whose copy out of the slot has started or has a known start
+	read    uint64          // fragments whose copy has ended or has a known end; the times of their credits are known
+	used    uint64          // returned credits that the sender has taken
+	batches sim.FIFO[batch] // batches that the receiver has not taken, in the order of sending
+	popped  uint32          // batches that the receiver has taken
+	wakeAt  uint64          // the value of read at which the sender is woken; 0 is never
+	credits []simtime.Time  // when the credit of fragment n arrives, at index n mod Slots
+	copies  []slotCopy      // by slot; nil if every copy so far was within a TCM
+	marks   *marks          // nil without a trace
+	posted  []*Receive      // receives that are not complete, in order
+	number  int32           // identifies the ring in events
 	queues  *Queues
 	From    End
 	To      End
 	Config
 
-	requests      []pe.Request    // reused by startCopy
-	inlineSlots   [4]fragment     // initial storage of slots
+	requests      []pe.Request    // reused by submitCopy
+	inlineBatches [4]batch        // initial storage of batches
 	inlineCredits [4]simtime.Time // initial storage of credits
 }
 
-// fragment is the content of a slot.
-type fragment struct {
+// batch is a sequence of fragments of one message that one transfer carries. The fragments
+// have numbers: fragment n of the ring is in slot n mod Slots.
+type batch struct {
 	Message
-	bytes   memory.Bytes
-	first   bool
-	last    bool
-	visible bool
-	parts   int          // transfers out of the slot that have not ended; -1 before the copy starts
+	first  uint64 // number of the first fragment
+	count  int    // number of fragments
+	bytes  memory.Bytes
+	begins bool // has the first fragment of the message
+	ends   bool // has the last fragment of the message
+	// known is the number of fragments of which it is known when they are visible: at the
+	// times of arrival, but not before since. If all are known, all have arrived.
+	known   int
+	arrival fabric.Arrival
+	since   simtime.Time
+	stream  pe.CopyStream // the copies of fragments that have not arrived
+	arrived sim.Event     // called when the batch is in its slots
+	write   sim.Mark      // the transfer in a trace; 0 if it has no bytes
+}
+
+// slotCopy is the state of the copy out of a slot.
+type slotCopy struct {
+	parts   int          // transfers out of the slot that have not ended
 	end     simtime.Time // the end of a copy within a TCM, known when the copy starts
-	arrived sim.Event    // called when the fragment is in its slot
 	receive *Receive     // the receive that needs the end of the copy, or nil
 }
 
@@ -95,15 +116,18 @@ type Message struct {
 }
 
 const (
-	evArrived sim.Kind = iota // a fragment's last byte is in its slot
-	evVisible                 // a fragment is in its slot, and the sender's earlier accesses have taken effect
-	evCopied                  // a transfer out of a slot has ended
+	evArriving  sim.Kind = iota // the first fragment of a batch is in its slot
+	evAnnounced                 // likewise, and the sender's earlier accesses have taken effect
+	evArrived                   // the last byte of a batch is in its slot
+	evVisible                   // likewise, and the sender's earlier accesses have taken effect
+	evCopied                    // a transfer out of a slot has ended
 )
 
 // Add adds a ring that carries messages from the end `from` to the end `to`.
 func (q *Queues) Add(from, to End, cfg Config) *Ring {
 	r := &Ring{Config: cfg, From: from, To: to, queues: q}
-	r.slots, r.credits = r.inlineSlots[:0], r.inlineCredits[:0]
+	r.batches.Reuse(r.inlineBatches[:])
+	r.credits = r.inlineCredits[:0]
 	r.number = q.rings.Add(r)
 	if to.DMA.Trace != nil {
 		r.marks = &marks{slots: make([]slotMarks, r.Slots)}
@@ -114,22 +138,38 @@ func (q *Queues) Add(from, to End, cfg Config) *Ring {
 // Remove removes a ring, which must be empty.
 func (q *Queues) Remove(r *Ring) { q.rings.Take(r.number) }
 
-// TakeCredit takes a credit for one fragment and returns the time at which the sender has
-// this credit, which is `now` or later. If the time is not known yet, TakeCredit takes no
-// credit and ok is false; the sender must then call AwaitCredit and try again.
-func (r *Ring) TakeCredit(now simtime.Time) (at simtime.Time, ok bool) {
-	if r.sent < uint64(r.Slots) {
-		return now, true
+// TakeCredits takes credits for at most n fragments that can travel together. It returns
+// their number, and when the sender has the first and the last of them, which is `now` or
+// later. Fragments can travel together if the credit of each is there by the time that the
+// slowest link has sent the previous fragments.
+//
+// If it is not known yet when the next credit returns, TakeCredits takes none and returns 0;
+// the sender must then call AwaitCredit and try again.
+func (r *Ring) TakeCredits(now simtime.Time, n int) (count int, first, last simtime.Time) {
+	if r.SlotFlits == 0 {
+		n = 1
 	}
-	if r.used == r.read {
-		return 0, false
+	first, last = now, now
+	for ; count < n; count++ {
+		at := now
+		if r.sent+uint64(count) >= uint64(r.Slots) {
+			if r.used == r.read {
+				break
+			}
+			at = max(now, r.credits[r.used%uint64(r.Slots)])
+			if count == 0 {
+				first = at
+			} else if at > first+simtime.Time(count)*r.SlotTime {
+				break
+			}
+			if m := r.mark(r.used); m != nil {
+				r.marks.credit = m.freed
+			}
+			r.used++
+		}
+		last = max(last, at)
 	}
-	at = r.credits[r.used%uint64(r.Slots)]
-	if m := r.mark(r.used); m != nil {
-		r.marks.credit = m.freed
-	}
-	r.used++
-	return max(now, at), true
+	return count, first, last
 }
 
 // creditWait is the condition that a sender without a credit waits for, as deadlock reports
@@ -157,30 +197,47 @@ func (r *Ring) Fragments(n memory.Bytes) int {
 	return max(1, int((n+r.SlotSize-1)/r.SlotSize))
 }
 
-// Put sends fragment i of message m. The sender must have taken a credit for the fragment.
-// In req, the caller sets where the bytes come from and when the request reaches the DMA
-// engine. Put adds the size and the destination, and submits req to the sender's DMA
-// engine. If req.Path is nil, the fragment takes the path of the ring. If the caller sets
-// req.Done, this event is called when the fragment is in its slot.
-func (r *Ring) Put(m *Message, i int, req *pe.Request) {
-	bytes := min(r.SlotSize, m.Bytes-memory.Bytes(i)*r.SlotSize)
-	if len(r.slots) < r.Slots && int(r.sent) == len(r.slots) {
-		r.slots = append(r.slots, fragment{})
+// Parts returns the number of transfers that bring a message of n bytes into a tile. Copies
+// within a TCM count as one, because they end in order.
+func (r *Ring) Parts(n memory.Bytes) int {
+	if r.Local {
+		return 1
 	}
-	n := r.sent
-	slot := n % uint64(r.Slots)
-	r.slots[slot] = fragment{
-		Message: *m, bytes: bytes, first: i == 0, last: memory.Bytes(i+1)*r.SlotSize >= m.Bytes, parts: -1, arrived: req.Done,
-	}
-	r.sent++
+	return r.Fragments(n)
+}
+
+// Put sends n fragments of message m from fragment i on. The sender must have taken credits
+// for the fragments with TakeCredits. In req, the caller sets where the bytes come from and
+// when the request reaches the DMA engine. Put adds the size and the destination, and
+// submits req to the sender's DMA engine. If req.Path is nil, the fragments take the path of
+// the ring. If the caller sets req.Done, this event is called when the fragments are in
+// their slots.
+func (r *Ring) Put(m *Message, i, n int, req *pe.Request) {
+	from := memory.Bytes(i) * r.SlotSize
+	bytes := min(memory.Bytes(n)*r.SlotSize, m.Bytes-from)
+	seq := r.popped + uint32(r.batches.Len())
+	r.batches.Push(batch{
+		Message: *m, first: r.sent, count: n, bytes: bytes, begins: i == 0, ends: from+bytes >= m.Bytes, arrived: req.Done,
+	})
+	slot := r.sent % uint64(r.Slots)
+	r.sent += uint64(n)
+	req.More = i > 0
 	req.Op, req.Class, req.Queue, req.Unordered = memory.Write, fabric.Comm, r.number+1, req.From.Region.Rows == 0
 	if req.Path == nil {
 		req.Path, req.Fixed = r.Path, true
 	}
 	req.Bytes, req.To, req.Tail = bytes, r.slotAccess(slot, bytes), r.Access
-	req.Done = sim.Event{Target: r.queues.target, Kind: evArrived, Arg: uint64(r.number)<<32 | slot}
+	req.Done = r.event(evArrived, seq)
+	if n > 1 {
+		req.Arriving, req.Notice = r.event(evArriving, seq), r.SlotFlits
+	}
 	req.Purpose = pe.Send
 	r.From.DMA.Submit(req)
+}
+
+// event returns an event about a batch, or about a slot if the kind is evCopied.
+func (r *Ring) event(kind sim.Kind, n uint32) sim.Event {
+	return sim.Event{Target: r.queues.target, Kind: kind, Arg: uint64(r.number)<<32 | uint64(n)}
 }
 
 // slotAccess returns the first n bytes of a slot as the source or destination of a DMA
@@ -195,54 +252,86 @@ func (r *Ring) slotAccess(slot uint64, n memory.Bytes) pe.Access {
 	return a
 }
 
-// Handle processes an event of a ring. The upper 32 bits of arg are the number of the ring,
-// and the lower 32 bits are the slot.
+// Handle processes an event of a ring. The upper 32 bits of arg are the number of the ring.
+// The lower 32 bits are the number of a batch, counted over all batches of the ring, or the
+// slot if the kind is evCopied.
 func (q *Queues) Handle(kind sim.Kind, arg uint64) {
-	r, slot := *q.rings.At(int32(arg >> 32)), uint64(uint32(arg))
+	r, n := *q.rings.At(int32(arg >> 32)), uint32(arg)
+	if kind == evCopied {
+		r.finishTransfer(uint64(n))
+		return
+	}
+	b := r.batches.At(int(n - r.popped))
 	switch kind {
+	case evArriving:
+		b.arrival, b.write = r.From.DMA.Arrival(), q.eng.By
+		r.From.DMA.After(b.After, r.event(evAnnounced, n))
+	case evAnnounced:
+		r.announce(b)
 	case evArrived:
-		f := &r.slots[slot]
-		if m := r.mark(slot); m != nil {
-			m.write = 0
-			if f.bytes > 0 { // a fragment without bytes may have no transfer that reads it
-				m.write = q.eng.By
-			}
+		if b.write = 0; b.bytes > 0 { // a batch without bytes may have no transfer that reads it
+			b.write = q.eng.By
 		}
-		q.eng.Call(f.arrived)
-		if !r.From.DMA.Settled(f.After) {
-			r.From.DMA.After(f.After, sim.Event{Target: q.target, Kind: evVisible, Arg: arg})
+		q.eng.Call(b.arrived)
+		if !r.From.DMA.Settled(b.After) {
+			r.From.DMA.After(b.After, r.event(evVisible, n))
 			return
 		}
-		r.makeVisible(slot)
+		r.makeVisible(b)
 	case evVisible:
-		r.makeVisible(slot)
-	case evCopied:
-		r.finishTransfer(&r.slots[slot])
+		r.makeVisible(b)
 	}
 }
 
-// makeVisible makes the fragment in the given slot visible to the receiver. If a receive
-// waits for the fragment, makeVisible starts the copy. If the receiver waits for a message
-// on any of several queues, makeVisible wakes it.
-func (r *Ring) makeVisible(slot uint64) {
-	f := &r.slots[slot]
-	f.visible = true
-	if r.marks != nil {
-		r.marks.seen++
-		r.recordDepth(r.queues.eng.Now())
+// announce makes the fragments of b visible that have arrived. Of the other fragments, it
+// records when those will be visible whose arrival is announced, except the last fragment of
+// b: the end of the transfer makes that one visible.
+func (r *Ring) announce(b *batch) {
+	known := min(int((b.arrival.First+b.arrival.Flits)/r.SlotFlits), b.count-1)
+	if known <= b.known { // fewer after the end of the transfer
+		return
 	}
-	if f.last && f.ID != 0 {
-		r.queues.OnVisible(f.ID)
+	if b.known == 0 {
+		r.countVisible(1)
 	}
+	b.known, b.since = known, r.queues.eng.Now()
+	r.offer()
+}
+
+// makeVisible makes all fragments of b visible to the receiver.
+func (r *Ring) makeVisible(b *batch) {
+	if b.stream.Open {
+		r.To.DMA.EndStream(&b.stream)
+	}
+	r.countVisible(b.count - min(b.known, 1)) // announce has counted one
+	b.known, b.since = b.count, r.queues.eng.Now()
+	if b.ends && b.ID != 0 {
+		r.queues.OnVisible(b.ID)
+	}
+	r.offer()
+}
+
+// offer passes visible fragments to the receives that wait for them. If the receiver waits
+// for a message on any of several queues, offer wakes it.
+func (r *Ring) offer() {
 	r.match()
 	if r.To.Any && r.Waiting() {
 		r.To.Proc.Wake()
 	}
 }
 
-// finishTransfer records the end of a transfer out of the slot that holds f. After the last
-// of these transfers, the credit of the slot returns.
-func (r *Ring) finishTransfer(f *fragment) {
+// visibleAt returns when fragment n, which is one of the known fragments of b, is visible.
+func (r *Ring) visibleAt(b *batch, n uint64) simtime.Time {
+	if b.known == b.count {
+		return b.since
+	}
+	return max(b.since, b.arrival.At(int64(n-b.first+1)*r.SlotFlits-1))
+}
+
+// finishTransfer records the end of a transfer out of a slot. After the last of these
+// transfers, the credit of the slot returns.
+func (r *Ring) finishTransfer(slot uint64) {
+	f := &r.copies[slot]
 	f.parts--
 	if rc := f.receive; rc != nil {
 		if rc.copying--; rc.copying == 0 {
@@ -259,16 +348,22 @@ func (r *Ring) returnCredits(at simtime.Time, by sim.Mark) {
 	if len(r.credits) < r.Slots {
 		r.credits = append(r.credits, make([]simtime.Time, r.Slots-len(r.credits))...)
 	}
-	for r.read < r.taken && r.slots[r.read%uint64(r.Slots)].parts == 0 {
-		f := &r.slots[r.read%uint64(r.Slots)]
+	for r.read < r.taken {
+		slot := r.read % uint64(r.Slots)
 		m := r.mark(r.read)
-		if f.end > at { // a copy within a TCM that ends later
-			at = f.end
-			if m != nil {
-				by = m.copy
+		if r.copies != nil {
+			f := &r.copies[slot]
+			if f.parts > 0 {
+				break
+			}
+			if f.end > at { // a copy within a TCM that ends later
+				at = f.end
+				if m != nil {
+					by = m.copy
+				}
 			}
 		}
-		r.credits[r.read%uint64(r.Slots)] = at + r.CreditTime
+		r.credits[slot] = at + r.CreditTime
 		if m != nil {
 			m.freed = by
 		}

@@ -152,9 +152,14 @@ func (b *bench) queue(t *testing.T, d *datadriven.TestData) string {
 	d.MaybeScanArgs(t, "poll", &poll)
 	link := topology.LinkID(2 * len(b.rings))
 	kinds := map[string]oplog.SpaceKind{"tcm": oplog.TCM, "sram": oplog.SRAM}
+	var flits int64 // a slot that is not a whole number of flits travels alone
+	if size%64 == 0 {
+		flits = int64(size / 64)
+	}
 	r := b.queues.Add(End{Name: from, DMA: &b.element(from).dma}, End{Name: to, DMA: &b.element(to).dma}, Config{
 		Slots: slots, SlotSize: memory.Bytes(size), Local: kind == "tcm", Memory: memory.ID{Kind: kinds[kind]},
 		Path: []topology.LinkID{link}, Out: []topology.LinkID{link + 1}, CreditTime: 10 * simtime.Nanosecond,
+		SlotFlits: flits, SlotTime: simtime.Time(flits) * simtime.Nanosecond,
 	})
 	b.rings = append(b.rings, r)
 	b.polls[r] = simtime.Time(poll) * simtime.Nanosecond
@@ -167,20 +172,29 @@ func (b *bench) state() string {
 	var out strings.Builder
 	for _, r := range b.rings {
 		fmt.Fprintf(&out, "%v: %d sent, %d read;", r, r.sent, r.read)
-		for i := range r.slots {
-			switch n := r.slots[i].ID; {
-			case r.slots[i].parts == 0:
-				fmt.Fprintf(&out, " slot %d free,", i)
-			case r.slots[i].visible:
-				fmt.Fprintf(&out, " slot %d has %v of message %d,", i, r.slots[i].bytes, n)
-			default:
-				fmt.Fprintf(&out, " slot %d waits for message %d,", i, n)
-			}
+		for i := range min(int(r.sent), r.Slots) {
+			fmt.Fprintf(&out, " slot %d %s,", i, r.slotState(i))
 		}
 		unused := max(r.Slots-int(r.sent), 0)
 		fmt.Fprintf(&out, " %d credits\n", unused+int(r.read-r.used))
 	}
 	return out.String()
+}
+
+// slotState describes the content of a slot that has been used.
+func (r *Ring) slotState(slot int) string {
+	for i := range r.batches.Len() {
+		b := r.batches.At(i)
+		for k := range b.count {
+			if n := b.first + uint64(k); int(n%uint64(r.Slots)) == slot && n >= r.taken {
+				if k >= b.known {
+					return fmt.Sprintf("waits for message %d", b.ID)
+				}
+				return fmt.Sprintf("has %v of message %d", min(r.SlotSize, b.bytes-memory.Bytes(k)*r.SlotSize), b.ID)
+			}
+		}
+	}
+	return "free"
 }
 
 // run runs the programs of the PEs until they end or fail. It returns what happened, in
@@ -254,29 +268,35 @@ func bytesOf(n memory.Bytes) oplog.Shape {
 	return oplog.Shape{Rank: 1, Dim: [oplog.MaxRank]int32{int32(n)}}
 }
 
-// send sends a message of n bytes from e over r. It waits for a credit before each
-// fragment.
+// send sends a message of n bytes from e over r. It waits for credits before each batch of
+// fragments.
 func (b *bench) send(e *element, r *Ring, n memory.Bytes) {
 	b.sends++
 	m := Message{ID: oplog.ID(b.sends), Shape: bytesOf(n), DType: numeric.U8, Bytes: n}
-	for i := range r.Fragments(n) {
+	for i, all := 0, r.Fragments(n); i < all; {
 		began := e.proc.Now()
-		at, ok := r.TakeCredit(began)
-		for ; !ok; at, ok = r.TakeCredit(e.proc.Now()) {
+		count, at, last := r.TakeCredits(began, all-i)
+		for ; count == 0; count, at, last = r.TakeCredits(e.proc.Now(), all-i) {
 			r.AwaitCredit(e.proc, began)
 		}
 		if poll := b.polls[r]; poll > 0 {
 			at = began + (at-began+poll-1)/poll*poll
+			last = at
 		}
 		e.proc.SleepUntil(at)
 		wait := ""
 		if at > began {
 			wait = fmt.Sprintf(", after waiting %v for a credit", at-began)
 		}
-		slot := r.sent % uint64(r.Slots)
-		size := min(r.SlotSize, n-memory.Bytes(i)*r.SlotSize)
-		b.note(at, "%s sends %v of message %d to slot %d%s", e.name, size, m.ID, slot, wait)
-		r.Put(&m, i, &pe.Request{Done: b.event(func() { b.note(b.eng.Now(), "slot %d of %v has %v", slot, r, size) })})
+		slots := fmt.Sprintf("slot %d", r.sent%uint64(r.Slots))
+		if count > 1 {
+			slots = fmt.Sprintf("slots %d to %d", r.sent%uint64(r.Slots), (r.sent+uint64(count)-1)%uint64(r.Slots))
+		}
+		size := min(memory.Bytes(count)*r.SlotSize, n-memory.Bytes(i)*r.SlotSize)
+		b.note(at, "%s sends %v of message %d to %s%s", e.name, size, m.ID, slots, wait)
+		r.Put(&m, i, count, &pe.Request{Done: b.event(func() { b.note(b.eng.Now(), "%s of %v has %v", slots, r, size) })})
+		e.proc.SleepUntil(last)
+		i += count
 	}
 }
 
@@ -329,7 +349,7 @@ func (b *bench) receive(e *element, r *Ring, n memory.Bytes, into bool) {
 			return append(to, pe.Request{Op: memory.Write, Path: r.Out, To: pe.Access{Memory: far, Region: memory.Contiguous(memory.Addr(off), n)}})
 		}
 	} else {
-		rc.Tile, _ = e.tiles.New(n, r.Fragments(n))
+		rc.Tile, _ = e.tiles.New(n, r.Parts(n))
 	}
 	rc.At = e.proc.Now()
 	rc.Done = b.event(func() { b.note(rc.End, "%s has copied message %d", e.name, rc.Send) })

@@ -5,9 +5,11 @@ import (
 	"slices"
 
 	"github.com/kernbench/kernbench/internal/cpu"
+	"github.com/kernbench/kernbench/internal/fabric"
 	"github.com/kernbench/kernbench/internal/ipcq"
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/oplog"
+	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
 )
@@ -123,6 +125,10 @@ func (n *queueSet) addRing(from, to *queueEnd, there, back []topology.LinkID) (*
 	}
 	cfg.Out = m.findRoute(nil, cfg.Memory, b.Memory(topology.KindTCM))
 	cfg.CreditTime = m.Graph.Latency(back) + m.Graph.Bottleneck(back).Serialize(q.CreditBytes)
+	if flit := m.Graph.Spec().System.Flit; m.Fabric.Fidelity() == fabric.Train && kind != topology.BufferHBM && q.SlotSize%flit == 0 {
+		cfg.SlotFlits = int64(q.SlotSize / flit)
+		cfg.SlotTime = simtime.Time(cfg.SlotFlits) * m.Graph.Bottleneck(cfg.Path).Serialize(flit)
+	}
 	ring := m.queues.Add(
 		ipcq.End{Name: from.name, DMA: &from.pe.DMA}, ipcq.End{Name: to.name, DMA: &b.DMA}, cfg)
 	n.rings = append(n.rings, ring)

@@ -17,6 +17,7 @@ type Request struct {
 	Op    memory.Op    // the channel: Read towards the PE, Write away from it
 	Class fabric.Class // fabric.Comm goes first
 	Queue int32        // requests with the same number leave in order; 0 is none
+	More  bool         // continues the previous request of its queue, so that both count as one outstanding request
 	Fixed bool         // the caller will not change Path, so that it need not be copied
 	Path  []topology.LinkID
 	Bytes memory.Bytes // the size, if neither From nor To is a region of memory
@@ -32,6 +33,8 @@ type Request struct {
 	Unordered bool      // takes no place in program order: for queue slots and signals
 	Begun     sim.Event // called when it starts to read
 	Done      sim.Event // called when the last byte has arrived and Tail has passed
+	Arriving  sim.Event // called as the event of the same name of a fabric.Transfer
+	Notice    int64     // likewise
 
 	// For traces:
 	Purpose  Purpose
@@ -101,8 +104,7 @@ type DMA struct {
 	last     Order // the last place that was taken
 	idle     sim.Cond
 	channels [2]dmaChannel
-	port     topology.TCM
-	local    sim.Server           // serves copies within the TCM
+	copies   copyServer           // copies within the TCM
 	accesses sim.Pool[accessPair] // by request.ends; 0 is none
 	inline   [4]request           // initial storage of pool
 }
@@ -124,6 +126,8 @@ type request struct {
 	tail      simtime.Time
 	begun     sim.Event
 	done      sim.Event
+	arriving  sim.Event
+	notice    int64
 	order     Order
 	source    int32
 	target    int32
@@ -133,6 +137,7 @@ type request struct {
 	op        memory.Op
 	class     fabric.Class
 	unordered bool
+	more      bool
 	id        oplog.ID
 	waitedFor oplog.ID // the operation that it waited for last; 0 is none
 
@@ -141,6 +146,7 @@ type request struct {
 
 const (
 	evFormed    sim.Kind = iota // the descriptor of a request is formed
+	evArriving                  // the first flits of a request have arrived
 	evArrived                   // the last byte of a request has arrived
 	evTailEnded                 // the Tail of a request has passed
 )
@@ -148,7 +154,8 @@ const (
 // Init initializes d as an idle engine. `tiles` may be nil if no request has a Source or a
 // Target.
 func (d *DMA) Init(eng *sim.Engine, fab *fabric.Fabric, cfg topology.DMA, tcm topology.TCM, tiles *Tiles) {
-	d.eng, d.fab, d.cfg, d.port, d.tiles = eng, fab, cfg, tcm, tiles
+	d.eng, d.fab, d.cfg, d.tiles = eng, fab, cfg, tiles
+	d.copies.overhead, d.copies.bandwidth = tcm.Overhead, slower(tcm.ReadBandwidth, tcm.WriteBandwidth)
 	d.pool = d.inline[:1]
 	d.accesses.Add(accessPair{})
 	d.idle.What = "the end of its DMA transfers"
@@ -177,23 +184,12 @@ func (d *DMA) Submit(r *Request) {
 	d.formDescriptor(i)
 }
 
-// CopyLocal copies n bytes within the TCM, from the time `at` on. It returns the end of the
-// copy and the copy's activity in the trace. A copy takes the set-up and one pass through
-// the slower port of the TCM. Copies run one after another. `by` is the activity that
-// released the copy. `message` is the Send whose message the copy takes out of a slot.
-// `line` is the source line of the kernel.
-func (d *DMA) CopyLocal(at simtime.Time, n memory.Bytes, by, message sim.Mark, line string) (end simtime.Time, mark sim.Mark) {
-	at = max(at, d.eng.Now()) + d.cfg.Setup
-	start, end := d.local.Serve(at, d.port.Overhead+slower(d.port.ReadBandwidth, d.port.WriteBandwidth).Serialize(n))
-	if d.Trace != nil {
-		mark = d.Trace.recordStage(&d.Trace.copies, Op{Receive.String(), line}, at, start, end, by, message)
-	}
-	return end, mark
-}
-
 // Arrive records that a part of the given tile will be in TCM at the future time `at`. `by`
 // is the activity that brings it there.
 func (d *DMA) Arrive(tile int32, at simtime.Time, by sim.Mark) { d.tiles.arrive(tile, at, by) }
+
+// Arrival returns what an Arriving event announces. The result is valid only in that event.
+func (d *DMA) Arrival() fabric.Arrival { return d.fab.Arrival() }
 
 // Drain parks p until all submitted requests have ended.
 func (d *DMA) Drain(p *sim.Proc) {
@@ -221,8 +217,9 @@ func (d *DMA) add(r *Request) int32 {
 		q.path = q.pathCopy
 	}
 	q.id, q.waitedFor = r.ID, 0
+	q.arriving, q.notice = r.Arriving, r.Notice
 	q.bytes, q.at, q.tail, q.begun, q.done, q.order = r.size(), r.At, r.Tail, r.Begun, r.Done, r.Order
-	q.source, q.target, q.op, q.class, q.queue, q.unordered, q.ends = r.Source, r.Target, r.Op, r.Class, r.Queue, r.Unordered, 0
+	q.source, q.target, q.op, q.class, q.queue, q.unordered, q.more, q.ends = r.Source, r.Target, r.Op, r.Class, r.Queue, r.Unordered, r.More, 0
 	if r.From.Region.Rows > 0 || r.To.Region.Rows > 0 {
 		q.ends = d.accesses.Add(accessPair{r.From, r.To})
 	}
@@ -249,7 +246,7 @@ func (d *DMA) formDescriptor(i int32) {
 func (d *DMA) enqueue(i int32) {
 	q := &d.pool[i]
 	ch := &d.channels[channel(q.op)]
-	if ch.started < d.cfg.Outstanding {
+	if q.more || ch.started < d.cfg.Outstanding {
 		d.start(ch, i)
 		return
 	}
@@ -268,7 +265,9 @@ func channel(op memory.Op) int {
 // ch.
 func (d *DMA) start(ch *dmaChannel, i int32) {
 	q := &d.pool[i]
-	ch.started++
+	if !q.more {
+		ch.started++
+	}
 	d.meter.begin(q.class, d.eng.Now())
 	if d.Trace != nil {
 		d.Trace.recordStart(i, d.eng.Now(), d.eng.By)
@@ -288,6 +287,9 @@ func (d *DMA) start(ch *dmaChannel, i int32) {
 	t := fabric.Transfer{
 		Path: q.path, Bytes: q.bytes, Class: q.class, Queue: q.queue,
 		Done: sim.Event{Target: d.target, Kind: evArrived, Arg: uint64(i)},
+	}
+	if q.notice > 0 {
+		t.Notice, t.Arriving = q.notice, sim.Event{Target: d.target, Kind: evArriving, Arg: uint64(i)}
 	}
 	if q.ends != 0 {
 		ends := d.accesses.At(q.ends)
@@ -323,13 +325,18 @@ func (d *DMA) Handle(kind sim.Kind, arg uint64) {
 		d.enqueue(i)
 		d.setCause(i) // a fence may wait for the start of this read
 		d.passFences()
+	case evArriving:
+		d.setCause(i)
+		d.eng.Call(d.pool[i].arriving)
 	case evArrived:
 		d.setCause(i)
 		if d.Trace != nil {
 			d.Trace.requests[i].queued = d.fab.Waited()
 		}
 		ch := &d.channels[channel(d.pool[i].op)]
-		ch.started--
+		if !d.pool[i].more {
+			ch.started--
+		}
 		if tail := d.pool[i].tail; tail > 0 {
 			d.eng.At(d.eng.Now()+tail, d.target, evTailEnded, arg)
 		} else {

@@ -163,7 +163,7 @@ func (p *Pipeline) Drain(proc *sim.Proc) {
 	for p.pending.Len() > 0 || p.dma.inFlight > 0 {
 		p.Await(proc, "the end of its commands", proc.Now())
 	}
-	if end := max(p.Store.Free(), p.dma.local.Free()); end > proc.Now() {
+	if end := max(p.Store.Free(), p.dma.copies.Free()); end > proc.Now() {
 		proc.SleepUntil(end)
 	}
 }

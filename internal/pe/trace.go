@@ -174,7 +174,7 @@ func (p *Pipeline) LastActivity(now simtime.Time) sim.Mark {
 	switch now {
 	case p.Store.Free():
 		return p.Trace.store.last
-	case p.dma.local.Free():
+	case p.dma.copies.Free():
 		return p.Trace.copies.last
 	}
 	return 0

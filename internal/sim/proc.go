@@ -235,6 +235,9 @@ func (s *Server) Serve(at, service Time) (start, end Time) {
 	return start, end
 }
 
+// Hold keeps the server busy until the time `until`, if it would be free earlier.
+func (s *Server) Hold(until Time) { s.free = max(s.free, until) }
+
 // Free returns the time at which the last request ends.
 func (s *Server) Free() Time { return s.free }
 
