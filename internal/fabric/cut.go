@@ -53,6 +53,9 @@ func (m *trains) cut(s *server, a *service, k int64, tail Time) (rest train) {
 	if m.observe != nil && s.slice == nil {
 		m.observe(Passage{Link: s.key, Class: a.class, Bytes: m.trainBytes(&a.train), Head: a.head, Start: a.since, End: a.left, ID: a.passage, Cut: true})
 	}
+	if s.slice == nil {
+		m.uncountSkipped(s, a, &rest)
+	}
 	m.cutForwarded(s, a)
 	at.left = a.left
 	for j := range s.active { // accesses to HBM overlap
@@ -60,7 +63,7 @@ func (m *trains) cut(s *server, a *service, k int64, tail Time) (rest train) {
 			at.left = max(at.left, o.left)
 		}
 	}
-	if rest.last && int(a.stage) == len(m.messages[a.msg].stages)-1 {
+	if rest.last && int(a.next) == len(m.messages[a.msg].stages) {
 		src.endSeq++ // the message ends with the rest
 	}
 	return rest
@@ -69,13 +72,10 @@ func (m *trains) cut(s *server, a *service, k int64, tail Time) (rest train) {
 // cutForwarded tells the next server that only the flits of a arrive, after a has been cut.
 func (m *trains) cutForwarded(s *server, a *service) {
 	end := a.first + a.flits
-	arrives := a.left
-	if s.slice == nil {
-		arrives += s.hop.Latency
-	}
+	arrives := a.left + a.delay
 	for a.forwarded != 0 {
 		if a.forwardedAt <= m.eng.Now() {
-			if int(a.stage)+1 == len(m.messages[a.msg].stages) {
+			if int(a.next) == len(m.messages[a.msg].stages) {
 				return // the destination, which has no server, has been told already
 			}
 			if c := m.cuts.At(a.cut); c.seq == a.cutSeq {
@@ -83,7 +83,7 @@ func (m *trains) cutForwarded(s *server, a *service) {
 			}
 			m.cutSeq++
 			a.cutSeq = m.cutSeq
-			a.cut = m.cuts.Add(cut{msg: a.msg, stage: a.stage + 1, end: end, seq: a.cutSeq})
+			a.cut = m.cuts.Add(cut{msg: a.msg, stage: a.next, end: end, seq: a.cutSeq})
 			m.eng.At(arrives, m.target, evCut, uint64(a.cut))
 			return
 		}

@@ -290,38 +290,91 @@ func (m *trains) passLink(s *server, i int32, start, waits Time) {
 		t.tail = wholeLeft + s.hop.Latency
 	}
 	t.atSource, t.refill, t.earlier = false, false, 0
-	stages := m.messages[t.msg].stages
-	if int(t.stage) < len(stages) {
-		a.forwarded, a.forwardedAt, s.lastArrival = i, t.head, t.head
-		m.arriveAt(t.head, i, stages[t.stage])
-	} else {
-		if m.messages[t.msg].noted {
-			m.announce(i, &a)
-		}
-		if t.last {
-			m.finishAt(t.msg, t.end)
-		}
-		if a.forwarded == 0 {
-			m.drop(i)
-		}
-	}
+	a.delay = s.hop.Latency + m.skipUnlimited(t)
+	a.next = t.stage
+	s.lastArrival = max(s.lastArrival, t.head)
+	a.forwarded, a.forwardedAt = m.forward(i)
 	if a.flits > 1 {
 		s.active = append(s.active, a)
 	}
 }
 
-// announce schedules the Arriving event for train i, which service a sends to its
-// destination. The event is due when the first flit of the train has arrived, or the last of
-// the flits that the message's notice waits for. If the train ends before that flit, there
-// is no event.
-func (m *trains) announce(i int32, a *service) {
+// skipUnlimited moves t over the links of unlimited bandwidth that follow on its path, and
+// returns the sum of their latencies. No message waits for such a link, so that a train
+// needs no event there. Small messages skip no link, because then messages that arrive at
+// the same time could change places.
+func (m *trains) skipUnlimited(t *train) (delay Time) {
+	if m.messages[t.msg].flits <= m.turn {
+		return 0
+	}
+	stages := m.messages[t.msg].stages
+	for ; int(t.stage) < len(stages) && stages[t.stage] >= 0; t.stage++ {
+		link := stages[t.stage]
+		if !m.isUnlimited(link) {
+			break
+		}
+		l := m.link(link)
+		l.bytes += m.trainBytes(t)
+		if m.observe != nil {
+			m.passage++
+			m.observePassage(t.msg, t.first == 0, Passage{Link: link, Bytes: m.trainBytes(t), Head: t.head + delay, Start: t.head + delay, End: t.end + delay, ID: m.passage})
+		}
+		delay += l.hop.Latency
+	}
+	t.head, t.tail, t.end = t.head+delay, t.tail+delay, t.end+delay
+	return delay
+}
+
+// uncountSkipped corrects the counters of the links that service a has skipped, after a has
+// been cut: the train `rest` does not pass them.
+func (m *trains) uncountSkipped(s *server, a *service, rest *train) {
+	delay := s.hop.Latency
+	for k, link := range m.messages[a.msg].stages[a.stage+1 : a.next] {
+		l := &m.links[link]
+		l.bytes -= m.trainBytes(rest)
+		if m.observe != nil {
+			m.observe(Passage{
+				Link: link, Class: a.class, Bytes: m.trainBytes(&a.train), Start: a.since + delay, End: a.left + delay,
+				Head: a.since + delay, ID: a.passage + 1 + uint64(k), Cut: true,
+			})
+		}
+		delay += l.hop.Latency
+	}
+}
+
+// forward sends train i to its next server, or to its destination if no server follows. It
+// returns the number of the train and when it arrives, or 0 if no event follows the train.
+func (m *trains) forward(i int32) (forwarded int32, at Time) {
+	t := &m.all[i]
+	if stages := m.messages[t.msg].stages; int(t.stage) < len(stages) {
+		m.arriveAt(t.head, i, stages[t.stage])
+		return i, t.head
+	}
+	if m.messages[t.msg].noted {
+		forwarded, at = m.announce(i)
+	}
+	if t.last {
+		m.finishAt(t.msg, t.end)
+	}
+	if forwarded == 0 {
+		m.drop(i)
+	}
+	return forwarded, at
+}
+
+// announce schedules the Arriving event for train i, which is in flight to its destination.
+// The event is due when the first flit of the train has arrived, or the last of the flits
+// that the message's notice waits for. If the train ends before that flit, there is no
+// event. announce returns the same as forward.
+func (m *trains) announce(i int32) (forwarded int32, at Time) {
 	t := &m.all[i]
 	k := max(0, m.notices[t.msg].flits-1-t.first)
 	if k >= t.flits {
-		return
+		return 0, 0
 	}
-	a.forwarded, a.forwardedAt = i, t.arrival(k)
-	m.eng.At(a.forwardedAt, m.target, evArriving, uint64(i))
+	at = t.arrival(k)
+	m.eng.At(at, m.target, evArriving, uint64(i))
+	return i, at
 }
 
 // arriving calls the Arriving event of the message of train i.

@@ -28,6 +28,8 @@ type service struct {
 	rate        int64  // share of the bandwidth in units of 1/fullRate; less for a rate-limited train
 	forwarded   int32  // number of the train in flight to the next server; 0 if none
 	forwardedAt Time   // when that train arrives there
+	next        int32  // index of the next server in the stages of the message
+	delay       Time   // latency from this server to the next one
 	passage     uint64 // the ID for the observer; 0 without one
 	cut         int32  // number of the latest cut for the next server; 0 if none
 	cutSeq      uint32 // the seq of that cut; another cut may use the number later

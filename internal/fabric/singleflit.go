@@ -47,7 +47,7 @@ func (m *trains) passSingleFlit(i int32, st int, link stage) {
 			l, link = m.link(next), next
 			continue
 		}
-		l.lastArrival = at
+		l.lastArrival = max(l.lastArrival, at)
 		m.eng.At(at, m.target, evSingleFlit|sim.Kind(st)<<8, uint64(next)<<32|uint64(uint32(i)))
 		return
 	}
@@ -73,12 +73,18 @@ type serializeTime struct {
 
 // fedLink returns the link `next` if the given link feeds it, else `none`. A link feeds
 // another link if all traffic of the other link arrives over it. Its own traffic then
-// continues only on the other link, so each link feeds at most one link.
+// continues only on the other link, so each link feeds at most one link. A link of unlimited
+// bandwidth, which large messages skip, neither feeds nor is fed.
 func (m *trains) fedLink(link, next stage) stage {
-	if f, ok := m.net.(Feeder); ok && f.FedBy(next) == link {
-		return next
+	f, ok := m.net.(Feeder)
+	if !ok || f.FedBy(next) != link || m.isUnlimited(link) || m.isUnlimited(next) {
+		return none
 	}
-	return none
+	return next
+}
+
+func (m *trains) isUnlimited(link stage) bool {
+	return m.link(link).hop.Bandwidth == topology.Unlimited
 }
 
 // isFree reports whether link l can serve a single-flit message at the time `at` without a

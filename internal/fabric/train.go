@@ -275,7 +275,15 @@ func (m *trains) offer(i int32) {
 		atSource: true, offered: now, head: at, tail: at, end: at, share: max(m.turn, msg.flits/maxShares),
 	}
 	src.offered, src.waiting = msg.flits, true
-	m.arrive(m.add(t), msg.stages[0])
+	if m.skipUnlimited(&t); t.stage == 0 {
+		m.arrive(m.add(t), msg.stages[0])
+		return
+	}
+	t.atSource, src.waiting = false, false // all flits leave the source now
+	m.forward(m.add(t))
+	if msg.queued {
+		m.startNext(i)
+	}
 }
 
 // add stores t in the pool and returns its number.

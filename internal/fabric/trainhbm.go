@@ -6,7 +6,7 @@ import "github.com/kernbench/kernbench/internal/memory"
 // accesses of successive trains to a slice overlap: a channel that is free serves the next
 // train already.
 func (m *trains) passSlice(s *server, i int32, start Time) {
-	a := service{train: m.all[i], since: start, rate: s.spareRate(&m.all[i], start)}
+	a := service{train: m.all[i], since: start, rate: s.spareRate(&m.all[i], start), next: m.all[i].stage + 1}
 	work := Time(a.flits) * s.perFlit
 	var taken Time // by rate-limited writes
 	if a.rate == fullRate && a.flits > 1 {
