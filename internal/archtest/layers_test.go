@@ -37,7 +37,7 @@ var layers = []struct {
 	{name: "sweeps", independent: true, packages: []string{"internal/sweep"}},
 	{name: "command", independent: true, packages: []string{"internal/cli"}},
 	{name: "command: entry", independent: true, packages: []string{"."}},
-	{name: "programs", independent: true, packages: []string{"cmd/kernbench", "cmd/collbench", "examples/...", "internal/archtest"}}, // internal/archtest tests the repository
+	{name: "programs", independent: true, packages: []string{"cmd/kernbench", "cmd/collbench", "cmd/simbench", "examples/...", "internal/archtest"}}, // internal/archtest tests the repository
 }
 
 // printers lists the packages that may call fmt.Print.
@@ -47,7 +47,7 @@ var printers = []string{"cmd/...", "internal/cli", "examples/..."}
 // memory and locks, system files, the executable of the running program, tests and tools.
 var fileAccessors = []string{
 	"internal/file", "internal/experiment", "internal/version", "internal/host/...", "comm/shm", "comm/launch",
-	"internal/config/configtest", "cmd/collbench", "examples/...",
+	"internal/config/configtest", "cmd/collbench", "cmd/simbench", "examples/...",
 }
 
 // yamlLibraries lists the import paths that only internal/config and tests may use.
