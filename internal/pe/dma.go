@@ -237,7 +237,7 @@ func (d *DMA) formDescriptor(i int32) {
 	if q.source != 0 {
 		s := &d.tiles.slots[q.source]
 		if d.Trace != nil && s.ready >= at && s.ready > q.at {
-			d.Trace.requests[i].by = s.by
+			d.Trace.requests[i].by = d.tiles.mark(q.source).ready
 		}
 		at = max(at, s.ready)
 	}

@@ -149,7 +149,7 @@ func (t *Trace) recordEnd(i int32, op memory.Op, n memory.Bytes, now simtime.Tim
 func (p *Pipeline) releasedBy(c *Command, at simtime.Time) sim.Mark {
 	for _, t := range c.Args {
 		if t != 0 && p.tiles.slots[t].ready == at {
-			return p.tiles.slots[t].by
+			return p.tiles.mark(t).ready
 		}
 	}
 	if at > c.At {
