@@ -20,6 +20,7 @@ func (c *Core) Compute(v *tl.Value, cmd *tl.Compute) error {
 	if c.trace != nil {
 		run.Name = computeName(cmd)
 	}
+	n := memory.Bytes(v.Bytes())
 	var fetched memory.Bytes
 	for i := range cmd.Args[:cmd.N] {
 		arg := &cmd.Args[i]
@@ -40,7 +41,7 @@ func (c *Core) Compute(v *tl.Value, cmd *tl.Compute) error {
 		}
 		return nil
 	}
-	if err := c.newTile(v, 0, run.Args[:]...); err != nil {
+	if err := c.newTileOf(v, n, 0, run.Args[:]); err != nil {
 		return err
 	}
 	costs := &c.m.costs
@@ -54,7 +55,7 @@ func (c *Core) Compute(v *tl.Value, cmd *tl.Compute) error {
 		run.Run = costs.Math(mathOp(cmd), v.Shape.Elems())
 	}
 	run.At, run.Result = c.arrival(), v.Slot
-	run.Fetch, run.Store = costs.Fetch(fetched), costs.Store(memory.Bytes(v.Bytes()))
+	run.Fetch, run.Store = costs.Fetch(fetched), costs.Store(n)
 	if c.m.Log != nil {
 		v.ID = c.m.Log.Add(c.computeRecord(v, cmd))
 		c.recordMaker(v)

@@ -79,32 +79,35 @@ func (r *Request) size() memory.Bytes {
 // engine then forms the descriptor of the request; descriptors are formed in parallel. The
 // request then waits for earlier accesses of the program to the same memory, and at last
 // for its channel.
+//
+// The fields that every request uses come first, so that they are in few cache lines.
 type DMA struct {
+	Trace *Trace // nil without a trace
+	Usage *Usage // nil if usage is not recorded
+
+	eng      *sim.Engine
+	fab      *fabric.Fabric
+	tiles    *Tiles
+	cfg      *topology.DMA
+	port     *topology.TCM
+	target   sim.Target
+	freeList int32           // the first unused request; 0 is none
+	pool     []request       // requests by number; 0 is none
+	program  []orderedAccess // ordered accesses that have not ended, in program order
+	inFlight int             // requests that have not ended
+	last     Order           // the last place that was taken
+	local    sim.Server      // serves copies within the TCM
+	meter    usageMeter
+	fences   []fence
+	channels [2]dmaChannel
+	inline   [4]request           // initial storage of pool
+	stalled  []int32              // requests that wait for some of the accesses in program
+	accesses sim.Pool[accessPair] // by request.ends; 0 is none
+	idle     sim.Cond
+
 	// Followed, unless nil, is called with an operation and the earlier operation that it
 	// waited for because both use the same memory.
 	Followed func(id, other oplog.ID)
-	Usage    *Usage // nil if usage is not recorded
-	Trace    *Trace // nil without a trace
-
-	meter    usageMeter
-	eng      *sim.Engine
-	fab      *fabric.Fabric
-	cfg      topology.DMA
-	tiles    *Tiles
-	target   sim.Target
-	pool     []request       // requests by number; 0 is none
-	freeList int32           // the first unused request; 0 is none
-	inFlight int             // requests that have not ended
-	program  []orderedAccess // ordered accesses that have not ended, in program order
-	stalled  []int32         // requests that wait for some of these accesses
-	fences   []fence
-	last     Order // the last place that was taken
-	idle     sim.Cond
-	channels [2]dmaChannel
-	port     topology.TCM
-	local    sim.Server           // serves copies within the TCM
-	accesses sim.Pool[accessPair] // by request.ends; 0 is none
-	inline   [4]request           // initial storage of pool
 }
 
 // accessPair holds the two ends of a request.
@@ -112,8 +115,9 @@ type accessPair struct{ from, to Access }
 
 // dmaChannel is one direction of the engine.
 type dmaChannel struct {
+	started int32      // outstanding requests
+	waiting int32      // requests in queues
 	queues  [2][]int32 // requests that wait for the channel, by class
-	started int        // outstanding requests
 }
 
 // request is a Request that the engine has accepted.
@@ -147,7 +151,7 @@ const (
 
 // Init initializes d as an idle engine. `tiles` may be nil if no request has a Source or a
 // Target.
-func (d *DMA) Init(eng *sim.Engine, fab *fabric.Fabric, cfg topology.DMA, tcm topology.TCM, tiles *Tiles) {
+func (d *DMA) Init(eng *sim.Engine, fab *fabric.Fabric, cfg *topology.DMA, tcm *topology.TCM, tiles *Tiles) {
 	d.eng, d.fab, d.cfg, d.port, d.tiles = eng, fab, cfg, tcm, tiles
 	d.pool = d.inline[:1]
 	d.accesses.Add(accessPair{})
@@ -249,10 +253,11 @@ func (d *DMA) formDescriptor(i int32) {
 func (d *DMA) enqueue(i int32) {
 	q := &d.pool[i]
 	ch := &d.channels[channel(q.op)]
-	if ch.started < d.cfg.Outstanding {
+	if int(ch.started) < d.cfg.Outstanding {
 		d.start(ch, i)
 		return
 	}
+	ch.waiting++
 	ch.queues[q.class] = append(ch.queues[q.class], i)
 }
 
@@ -300,7 +305,8 @@ func (d *DMA) start(ch *dmaChannel, i int32) {
 // has no more capacity. It reports whether any request started.
 func (d *DMA) startQueued(ch *dmaChannel) (started bool) {
 	for class := range ch.queues {
-		for len(ch.queues[class]) > 0 && ch.started < d.cfg.Outstanding {
+		for len(ch.queues[class]) > 0 && int(ch.started) < d.cfg.Outstanding {
+			ch.waiting--
 			first := ch.queues[class][0]
 			ch.queues[class] = slices.Delete(ch.queues[class], 0, 1)
 			d.start(ch, first)
@@ -316,7 +322,7 @@ func (d *DMA) Handle(kind sim.Kind, arg uint64) {
 	i := int32(arg)
 	switch kind {
 	case evFormed:
-		if d.mustFollow(i) {
+		if len(d.program) > 0 && d.mustFollow(i) {
 			d.stalled = append(d.stalled, i)
 			return
 		}
@@ -335,7 +341,7 @@ func (d *DMA) Handle(kind sim.Kind, arg uint64) {
 		} else {
 			d.finish(i)
 		}
-		if d.startQueued(ch) {
+		if ch.waiting > 0 && d.startQueued(ch) {
 			d.passFences() // a fence may wait for the start of a read
 		}
 	case evTailEnded:

@@ -84,7 +84,7 @@ func (d *DMA) Settled(o Order) bool {
 // the request.
 func (d *DMA) mustFollow(i int32) bool {
 	q := &d.pool[i]
-	if q.unordered || len(d.program) == 0 {
+	if q.unordered {
 		return false
 	}
 	mine := d.accesses.At(q.ends)

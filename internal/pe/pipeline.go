@@ -51,8 +51,8 @@ type Pipeline struct {
 	dma        *DMA
 	pending    sim.FIFO[queued]
 	began      [numUnits]simtime.Time // when the last command of each unit started to run
+	waiter     *sim.Proc              // the process in Await; nil if there is none
 	composites sim.Pool[*Composite]
-	waiter     *sim.Proc // the process in Await; nil if there is none
 }
 
 // queued is a command or a composite that waits for its operands.

@@ -246,7 +246,7 @@ func (s Spans) Total() (sum simtime.Time) {
 
 // usageMeter counts the requests in flight of each class, to record DMA usage.
 type usageMeter struct {
-	requests [2]int
+	requests [2]int32
 	since    [2]simtime.Time // when the first of these requests started
 }
 
