@@ -147,16 +147,36 @@ func (x Tile) Broadcast(s Shape) Tile {
 // binary applies an operation that every dtype supports to two operands. In the usual case,
 // two tiles of equal shape and dtype, it skips the checks of the method `math`.
 func (t *PE) binary(op Op, x *Tile, y any) Tile {
-	if y, ok := y.(Tile); ok && t != nil && y.pe == t && !x.v.InMem && !y.v.InMem && x.v.Shape == y.v.Shape && x.v.DType == y.v.DType {
+	if t != nil && !x.v.InMem && t.setSecond(y) && t.c.Args[1].Value.isLike(&x.v) {
 		t.c.Kind, t.c.Math, t.c.Axis, t.c.Fill, t.c.N = oplog.Math, op, 0, 0, 2
 		t.c.Args[0].Value, t.c.Args[0].IsScalar = x.v, false
-		t.c.Args[1].Value, t.c.Args[1].IsScalar = y.v, false
 		t.v = x.v
 		t.v.ID, t.v.DType = 0, op.Result(x.v.DType)
-		return t.run()
+		t.must(t.m.Compute(&t.v, &t.c))
+		return Tile{v: t.v, pe: t}
 	}
-	return t.math(op, *x, y)
+	return t.mathAny(op, x, y)
 }
+
+// mathAny applies an operation to two operands, with all checks. It is a function of its
+// own, so that the stack frame of binary stays small.
+//
+//go:noinline
+func (t *PE) mathAny(op Op, x *Tile, y any) Tile { return t.math(op, *x, y) }
+
+// setSecond stores y as the second operand in t.c, if y is a tile of this PE, and reports
+// whether it is.
+func (t *PE) setSecond(y any) bool {
+	switch y := y.(type) {
+	case Tile:
+		t.c.Args[1].Value, t.c.Args[1].IsScalar = y.v, false
+		return y.pe == t
+	}
+	return false
+}
+
+// isLike reports whether v is a tile with the shape and dtype of w.
+func (v *Value) isLike(w *Value) bool { return !v.InMem && v.Shape == w.Shape && v.DType == w.DType }
 
 // math applies an elementwise operation.
 func (t *PE) math(op Op, args ...any) Tile {
@@ -184,11 +204,6 @@ func (t *PE) begin(kind oplog.Kind, op Op, args ...any) {
 // compute passes the command in t.c to the machine. The result has shape s and dtype d.
 func (t *PE) compute(s oplog.Shape, d DType) Tile {
 	t.v = Value{Shape: s, DType: d}
-	return t.run()
-}
-
-// run passes the command in t.c to the machine. The result has the shape and dtype of t.v.
-func (t *PE) run() Tile {
 	t.must(t.m.Compute(&t.v, &t.c))
 	return Tile{v: t.v, pe: t}
 }

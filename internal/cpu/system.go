@@ -41,6 +41,7 @@ type System struct {
 
 	callers       tl.Callers
 	costs         pe.Costs
+	command       pe.Command // the command that a core passes to its engines
 	target        sim.Target
 	transfers     sim.Pool[transfer]
 	receives      map[oplog.ID]*receive // recorded in the op log and in flight

@@ -167,9 +167,7 @@ func (d *DMA) Submit(r *Request) {
 	i := d.add(r)
 	q := &d.pool[i]
 	if !q.unordered && q.order == 0 {
-		d.last++
-		q.order = d.last
-		d.program = append(d.program, orderedAccess{order: d.last, id: r.ID, from: r.From, to: r.To, request: i})
+		d.addAccess(i, r)
 	}
 	d.inFlight++
 	if d.Trace != nil {
@@ -213,8 +211,7 @@ func (w waitReason) String() string { return string(w) }
 func (d *DMA) add(r *Request) int32 {
 	i := d.freeList
 	if i == 0 {
-		i = int32(len(d.pool))
-		d.pool = append(d.pool, request{})
+		i = d.growPool()
 	} else {
 		d.freeList = d.pool[i].next
 	}
@@ -228,10 +225,23 @@ func (d *DMA) add(r *Request) int32 {
 	q.bytes, q.at, q.tail, q.begun, q.done, q.order = r.size(), r.At, r.Tail, r.Begun, r.Done, r.Order
 	q.source, q.target, q.op, q.class, q.queue, q.unordered, q.ends = r.Source, r.Target, r.Op, r.Class, r.Queue, r.Unordered, 0
 	if r.From.Region.Rows > 0 || r.To.Region.Rows > 0 {
-		q.ends = d.accesses.Add(accessPair{r.From, r.To})
+		q.ends = d.addEnds(r)
 	}
 	return i
 }
+
+// growPool adds a request to the pool and returns its number.
+//
+//go:noinline
+func (d *DMA) growPool() int32 {
+	d.pool = append(d.pool, request{})
+	return int32(len(d.pool) - 1)
+}
+
+// addEnds stores the two ends of r and returns their number.
+//
+//go:noinline
+func (d *DMA) addEnds(r *Request) int32 { return d.accesses.Add(accessPair{r.From, r.To}) }
 
 // formDescriptor starts to form the descriptor of request i when the tile that the request
 // reads, if any, is ready.

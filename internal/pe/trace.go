@@ -109,6 +109,8 @@ func (t *Trace) RecordDepth(at simtime.Time, queue string, n int) {
 // recordSubmit records that request i was submitted now and which activity released it. The
 // releasing activity is r.By if r.By is set and r.At is not in the past. Otherwise it is
 // `by`.
+//
+//go:noinline
 func (t *Trace) recordSubmit(i int32, r *Request, now simtime.Time, by sim.Mark) {
 	for len(t.requests) <= int(i) {
 		t.requests = append(t.requests, tracedRequest{})
