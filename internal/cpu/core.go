@@ -62,6 +62,7 @@ type Core struct {
 	pieces   []pe.Access  // the parts of memory that the current operation accesses
 	requests []pe.Request // the requests of the current operation
 	path     []topology.LinkID
+	routes   []route // between memories that the kernel has accessed first; at most maxRoutes
 }
 
 // Launch is the state that the cores of one launch share.
