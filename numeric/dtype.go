@@ -48,9 +48,13 @@ func (d DType) Valid() bool { return F16 <= d && d <= U64 }
 // Size returns the size of an element in bytes. It panics if d is not valid.
 func (d DType) Size() int {
 	if !d.Valid() {
-		panic(fmt.Sprintf("numeric: %v has no size: use one of %s", d, dtypeList()))
+		d.panicNoSize() // a function of its own, so that Size can be inlined
 	}
 	return int(dtypeSizes[d])
+}
+
+func (d DType) panicNoSize() {
+	panic(fmt.Sprintf("numeric: %v has no size: use one of %s", d, dtypeList()))
 }
 
 // IsFloat reports whether elements are floating-point numbers.

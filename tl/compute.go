@@ -146,15 +146,37 @@ func (x Tile) Broadcast(s Shape) Tile {
 
 // binary applies an operation that every dtype supports to two operands. In the usual case,
 // two tiles of equal shape and dtype, it skips the checks of the method `math`.
-func (t *PE) binary(op Op, x Tile, y any) Tile {
-	if y, ok := y.(Tile); ok && t != nil && y.pe == t && !x.v.InMem && !y.v.InMem && x.v.Shape == y.v.Shape && x.v.DType == y.v.DType {
+func (t *PE) binary(op Op, x *Tile, y any) Tile {
+	if t != nil && !x.v.InMem && t.setSecond(y) && t.c.Args[1].Value.isLike(&x.v) {
 		t.c.Kind, t.c.Math, t.c.Axis, t.c.Fill, t.c.N = oplog.Math, op, 0, 0, 2
 		t.c.Args[0].Value, t.c.Args[0].IsScalar = x.v, false
-		t.c.Args[1].Value, t.c.Args[1].IsScalar = y.v, false
-		return t.compute(x.v.Shape, op.Result(x.v.DType))
+		t.v = x.v
+		t.v.ID, t.v.DType = 0, op.Result(x.v.DType)
+		t.must(t.m.Compute(&t.v, &t.c))
+		return Tile{v: t.v, pe: t}
 	}
-	return t.math(op, x, y)
+	return t.mathAny(op, x, y)
 }
+
+// mathAny applies an operation to two operands, with all checks. It is a function of its
+// own, so that the stack frame of binary stays small.
+//
+//go:noinline
+func (t *PE) mathAny(op Op, x *Tile, y any) Tile { return t.math(op, *x, y) }
+
+// setSecond stores y as the second operand in t.c, if y is a tile of this PE, and reports
+// whether it is.
+func (t *PE) setSecond(y any) bool {
+	switch y := y.(type) {
+	case Tile:
+		t.c.Args[1].Value, t.c.Args[1].IsScalar = y.v, false
+		return y.pe == t
+	}
+	return false
+}
+
+// isLike reports whether v is a tile with the shape and dtype of w.
+func (v *Value) isLike(w *Value) bool { return !v.InMem && v.Shape == w.Shape && v.DType == w.DType }
 
 // math applies an elementwise operation.
 func (t *PE) math(op Op, args ...any) Tile {
@@ -183,7 +205,7 @@ func (t *PE) begin(kind oplog.Kind, op Op, args ...any) {
 func (t *PE) compute(s oplog.Shape, d DType) Tile {
 	t.v = Value{Shape: s, DType: d}
 	t.must(t.m.Compute(&t.v, &t.c))
-	return Tile{t, t.v}
+	return Tile{v: t.v, pe: t}
 }
 
 // must stops the kernel if err, an error of the command in t.c, is not nil.
@@ -219,23 +241,23 @@ func opName(kind oplog.Kind, op Op) string {
 
 // Add adds y to x. Here and below, an operand of type any is a Tile or a Go number. Shapes
 // broadcast, and dtypes must be equal. A number is converted to the dtype of the tiles.
-func (x Tile) Add(y any) Tile { return x.pe.binary(numeric.Add, x, y) }
+func (x Tile) Add(y any) Tile { return x.pe.binary(numeric.Add, &x, y) }
 
 // Sub subtracts y from x. [PE.Sub] subtracts a tile from a number.
-func (x Tile) Sub(y any) Tile { return x.pe.binary(numeric.Sub, x, y) }
+func (x Tile) Sub(y any) Tile { return x.pe.binary(numeric.Sub, &x, y) }
 
 // Mul multiplies x by y.
-func (x Tile) Mul(y any) Tile { return x.pe.binary(numeric.Mul, x, y) }
+func (x Tile) Mul(y any) Tile { return x.pe.binary(numeric.Mul, &x, y) }
 
 // Div divides x by y. Quotients of integers are truncated. [PE.Div] divides a number by a
 // tile.
-func (x Tile) Div(y any) Tile { return x.pe.binary(numeric.Div, x, y) }
+func (x Tile) Div(y any) Tile { return x.pe.binary(numeric.Div, &x, y) }
 
 // Maximum computes the larger of x and y, or NaN if either is NaN.
-func (x Tile) Maximum(y any) Tile { return x.pe.binary(numeric.Maximum, x, y) }
+func (x Tile) Maximum(y any) Tile { return x.pe.binary(numeric.Maximum, &x, y) }
 
 // Minimum computes the smaller of x and y, or NaN if either is NaN.
-func (x Tile) Minimum(y any) Tile { return x.pe.binary(numeric.Minimum, x, y) }
+func (x Tile) Minimum(y any) Tile { return x.pe.binary(numeric.Minimum, &x, y) }
 
 // And computes the bitwise and of x and y. And, Or and Xor are for integers only.
 func (x Tile) And(y any) Tile { return x.pe.math(numeric.BitAnd, x, y) }
@@ -248,22 +270,22 @@ func (x Tile) Xor(y any) Tile { return x.pe.math(numeric.BitXor, x, y) }
 
 // Lt compares x with y and returns u8: 1 where x < y, else 0. The result is a condition
 // for [PE.Where].
-func (x Tile) Lt(y any) Tile { return x.pe.binary(numeric.Lt, x, y) }
+func (x Tile) Lt(y any) Tile { return x.pe.binary(numeric.Lt, &x, y) }
 
 // Le compares x with y and returns u8: 1 where x <= y, else 0.
-func (x Tile) Le(y any) Tile { return x.pe.binary(numeric.Le, x, y) }
+func (x Tile) Le(y any) Tile { return x.pe.binary(numeric.Le, &x, y) }
 
 // Gt compares x with y and returns u8: 1 where x > y, else 0.
-func (x Tile) Gt(y any) Tile { return x.pe.binary(numeric.Gt, x, y) }
+func (x Tile) Gt(y any) Tile { return x.pe.binary(numeric.Gt, &x, y) }
 
 // Ge compares x with y and returns u8: 1 where x >= y, else 0.
-func (x Tile) Ge(y any) Tile { return x.pe.binary(numeric.Ge, x, y) }
+func (x Tile) Ge(y any) Tile { return x.pe.binary(numeric.Ge, &x, y) }
 
 // Eq compares x with y and returns u8: 1 where x = y, else 0.
-func (x Tile) Eq(y any) Tile { return x.pe.binary(numeric.Eq, x, y) }
+func (x Tile) Eq(y any) Tile { return x.pe.binary(numeric.Eq, &x, y) }
 
 // Ne compares x with y and returns u8: 1 where x and y differ, else 0.
-func (x Tile) Ne(y any) Tile { return x.pe.binary(numeric.Ne, x, y) }
+func (x Tile) Ne(y any) Tile { return x.pe.binary(numeric.Ne, &x, y) }
 
 // FMA computes x × y + z, rounded once.
 func (x Tile) FMA(y, z any) Tile { return x.pe.math(numeric.FMA, x, y, z) }

@@ -202,9 +202,7 @@ func (c Cmp) Holds(a, b int64) bool {
 //
 //	func scale(t *tl.PE, x tl.Ptr, n int)
 type PE struct {
-	m      Machine
-	kernel string
-	place  Place
+	m Machine
 
 	// Arguments that the machine gets by pointer. As locals they would be allocated on
 	// every call.
@@ -212,6 +210,9 @@ type PE struct {
 	c     Compute
 	into  Block
 	cases []Case
+
+	kernel string
+	place  Place
 }
 
 // NewPE creates the PE that a kernel runs on. kernel is the name of the kernel in errors.

@@ -40,7 +40,7 @@ func (t *PE) Load(p Ptr, s Shape, dtype DType, opts ...Option) Tile {
 	if err := t.m.Load(&t.v, b); err != nil {
 		panic(t.fail("Load", b.String(), err))
 	}
-	return Tile{t, t.v}
+	return Tile{v: t.v, pe: t}
 }
 
 // Ref returns a handle to a block of memory. No data moves: [Gemm] and [Stream] stream
@@ -49,7 +49,7 @@ func (t *PE) Ref(p Ptr, s Shape, dtype DType) Tile {
 	var b Block
 	t.block(&b, "Ref", &p, t.extents("Ref", s, dtype), dtype, nil)
 	at := b.Ptr // a copy, so that only the pointer escapes to the heap
-	return Tile{t, Value{Shape: b.Shape, DType: dtype, InMem: true, Ptr: &at}}
+	return Tile{v: Value{Shape: b.Shape, DType: dtype, InMem: true, Ptr: &at}, pe: t}
 }
 
 // Store writes a tile to memory. The tile and the pointer must have the same dtype.
@@ -90,15 +90,21 @@ func (t *PE) block(b *Block, op string, p *Ptr, s oplog.Shape, d DType, opts []O
 
 // extents converts s to an [oplog.Shape]. It stops the kernel if no tile can have the shape
 // s or the dtype d.
-func (t *PE) extents(op string, s Shape, d DType) oplog.Shape {
-	e, err := extents(s)
+func (t *PE) extents(op string, s Shape, d DType) (e oplog.Shape) {
+	t.setExtents(&e, op, s, d)
+	return e
+}
+
+// setExtents sets *e to s. It stops the kernel if no tile can have the shape s or the dtype
+// d.
+func (t *PE) setExtents(e *oplog.Shape, op string, s Shape, d DType) {
+	err := setExtents(e, s)
 	if err == nil && !d.Valid() {
 		err = errDType
 	}
 	if err != nil {
 		panic(t.fail(op, s.String()+" "+d.String(), err))
 	}
-	return e
 }
 
 // set fills in b, a zero Block, with the pointer, the shape, the dtype and the options. It

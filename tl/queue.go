@@ -30,7 +30,8 @@ func (t *PE) Send(port Port, x Tile) {
 // have as many bytes as the tile. With AnyPort, Recv takes the message of any port that
 // has one, serving the ports in turn.
 func (t *PE) Recv(port Port, s Shape, dtype DType) Tile {
-	t.v = Value{Shape: t.extents("Recv", s, dtype), DType: dtype}
+	t.v = Value{DType: dtype}
+	t.setExtents(&t.v.Shape, "Recv", s, dtype)
 	err := errPort
 	if port >= AnyPort {
 		_, _, err = t.m.Recv(port, &t.v, nil, true)
@@ -38,7 +39,7 @@ func (t *PE) Recv(port Port, s Shape, dtype DType) Tile {
 	if err != nil {
 		panic(t.fail("Recv", portText(port, t.v), err))
 	}
-	return Tile{t, t.v}
+	return Tile{v: t.v, pe: t}
 }
 
 // RecvAny waits until any port has a message, and returns the message as a tile and its
@@ -98,7 +99,7 @@ func (t *PE) post(op string, port Port, s oplog.Shape, d DType, into *Block, wai
 	if err != nil {
 		panic(t.fail(op, portText(port, t.v), err))
 	}
-	r.tile = Tile{t, t.v}
+	r.tile = Tile{v: t.v, pe: t}
 	return r
 }
 

@@ -12,8 +12,11 @@ import (
 // [PE.Ref]. Operations return new tiles. A tile belongs to the PE that created it and
 // exists until the kernel ends.
 type Tile struct {
-	pe *PE
 	v  Value
+	pe *PE
+	// Kernels copy tiles often. With a size that is a multiple of 16 bytes, the moves of a
+	// copy do not overlap, and the next copy need not wait until they are in the cache.
+	_ uint64
 }
 
 // Shape returns the extents of the tile.

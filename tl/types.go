@@ -66,24 +66,29 @@ const maxElems = 1 << 48
 
 // extents converts s to an array, [oplog.Shape], so that a caller's Shape literal stays on
 // the stack. It returns an error for an invalid shape.
-func extents(s Shape) (oplog.Shape, error) {
-	var e oplog.Shape
+func extents(s Shape) (e oplog.Shape, err error) {
+	err = setExtents(&e, s)
+	return e, err
+}
+
+// setExtents sets *e, which must be zero, to s. It returns an error for an invalid shape.
+func setExtents(e *oplog.Shape, s Shape) error {
 	if len(s) > oplog.MaxRank {
-		return e, fmt.Errorf("%d axes are too many: a tile has at most %d", len(s), oplog.MaxRank)
+		return fmt.Errorf("%d axes are too many: a tile has at most %d", len(s), oplog.MaxRank)
 	}
 	e.Rank = int8(len(s))
 	elems := 1
 	for i, n := range s {
 		if n < 0 {
-			return e, fmt.Errorf("extent %d of axis %d is negative: an empty tile has extent 0", n, i)
+			return fmt.Errorf("extent %d of axis %d is negative: an empty tile has extent 0", n, i)
 		}
 		if n > math.MaxInt32 || n > 0 && elems > maxElems/n {
-			return e, fmt.Errorf("%s is too large: a tile has at most 2^31-1 elements along an axis and 2^48 in all", s.String())
+			return fmt.Errorf("%s is too large: a tile has at most 2^31-1 elements along an axis and 2^48 in all", s.String())
 		}
 		e.Dim[i] = int32(n)
 		elems *= n
 	}
-	return e, nil
+	return nil
 }
 
 // axis returns the index of axis i of a shape. A negative i counts from the end.

@@ -30,7 +30,7 @@ func (t *PE) Get(peer int, p Ptr, s Shape, dtype DType, opts ...Option) Tile {
 	if err := t.m.Get(peer, &t.v, b); err != nil {
 		panic(t.fail("Get", peerText(peer, b.String()), err))
 	}
-	return Tile{t, t.v}
+	return Tile{v: t.v, pe: t}
 }
 
 // window sets b to the block of a window that a Put of v writes, or a Get of v reads, at a

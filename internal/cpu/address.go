@@ -80,15 +80,47 @@ func (c *Core) appendRequests(to []pe.Request, pieces []pe.Access, op memory.Op,
 			to = append(to, pe.Request{})
 		}
 		path := to[n].Path[:0] // memory of an earlier request
+		if to[n].Fixed {
+			path = nil // of c.routes
+		}
 		to[n] = pe.Request{Op: op, Class: class}
 		from, dest, end := p.Memory, tcm, &to[n].From
 		if op == memory.Write {
 			from, dest, end = tcm, p.Memory, &to[n].To
 		}
 		*end = p
-		to[n].Path = c.m.Route(path, from, dest)
+		if to[n].Path = c.keptRoute(from, dest); to[n].Path != nil {
+			to[n].Fixed = true
+		} else {
+			to[n].Path = c.m.Route(path, from, dest)
+		}
 	}
 	return to
+}
+
+// route is a path between two memories.
+type route struct {
+	from, dest memory.ID
+	path       []topology.LinkID
+}
+
+// maxRoutes is the number of routes that a core keeps: most kernels use few memories.
+const maxRoutes = 4
+
+// keptRoute returns the path between two memories if the core keeps it or can still add it
+// to its list, else nil.
+func (c *Core) keptRoute(from, dest memory.ID) []topology.LinkID {
+	for i := range c.routes {
+		if r := &c.routes[i]; r.from == from && r.dest == dest {
+			return r.path
+		}
+	}
+	if len(c.routes) == maxRoutes {
+		return nil
+	}
+	path := c.m.Route(nil, from, dest)
+	c.routes = append(c.routes, route{from, dest, path})
+	return path
 }
 
 // Accesses converts parts of memory to accesses of the op log.

@@ -16,10 +16,8 @@ func (c *Core) Compute(v *tl.Value, cmd *tl.Compute) error {
 	if err := c.tick(); err != nil {
 		return err
 	}
-	run := pe.Command{Unit: pe.MATH}
-	if c.trace != nil {
-		run.Name = computeName(cmd)
-	}
+	var tiles [len(cmd.Args)]int32
+	n := memory.Bytes(v.Bytes())
 	var fetched memory.Bytes
 	for i := range cmd.Args[:cmd.N] {
 		arg := &cmd.Args[i]
@@ -29,21 +27,27 @@ func (c *Core) Compute(v *tl.Value, cmd *tl.Compute) error {
 		if err := c.use(&arg.Value); err != nil {
 			return err
 		}
-		run.Args[i] = arg.Value.Slot
+		tiles[i] = arg.Value.Slot
 		fetched += memory.Bytes(arg.Value.Bytes())
 	}
 	if cmd.Kind == oplog.Reshape { // the result shares the bytes of the operand
 		v.Slot, v.Turn = cmd.Args[0].Value.Slot, cmd.Args[0].Value.Turn
 		if c.m.Log != nil {
-			v.ID = c.m.Log.Add(c.computeRecord(v, cmd))
-			c.recordMaker(v)
+			c.recordCompute(v, cmd)
 		}
 		return nil
 	}
-	if err := c.newTile(v, 0, run.Args[:]...); err != nil {
+	if err := c.newTileOf(v, n, 0, tiles[:]); err != nil {
 		return err
 	}
-	costs := &c.m.costs
+	// The command is not on the stack, whose memory is rarely in the cache. No other core
+	// runs before Push returns.
+	run, costs := &c.m.command, &c.m.costs
+	run.ID, run.Unit, run.At, run.Args, run.Result = 0, pe.MATH, c.arrival(), tiles, v.Slot
+	run.Fetch, run.Store = costs.Fetch(fetched), costs.Store(n)
+	if c.trace != nil {
+		run.Name = computeName(cmd)
+	}
 	switch cmd.Kind {
 	case oplog.Dot:
 		a, b := &cmd.Args[0].Value.Shape, &cmd.Args[1].Value.Shape
@@ -53,14 +57,11 @@ func (c *Core) Compute(v *tl.Value, cmd *tl.Compute) error {
 	default:
 		run.Run = costs.Math(mathOp(cmd), v.Shape.Elems())
 	}
-	run.At, run.Result = c.arrival(), v.Slot
-	run.Fetch, run.Store = costs.Fetch(fetched), costs.Store(memory.Bytes(v.Bytes()))
 	if c.m.Log != nil {
-		v.ID = c.m.Log.Add(c.computeRecord(v, cmd))
-		c.recordMaker(v)
+		c.recordCompute(v, cmd)
 		run.ID = v.ID
 	}
-	c.pe.Pipeline.Push(&run)
+	c.pe.Pipeline.Push(run)
 	return nil
 }
 
@@ -88,14 +89,18 @@ func mathOp(cmd *tl.Compute) numeric.Op {
 	return numeric.Add
 }
 
-// computeRecord returns the op-log record of a command.
-func (c *Core) computeRecord(v *tl.Value, cmd *tl.Compute) oplog.Op {
+// recordCompute adds a command that makes tile v to the op log. The record would make the
+// stack frame of the caller large.
+//
+//go:noinline
+func (c *Core) recordCompute(v *tl.Value, cmd *tl.Compute) {
 	op := c.newRecord(cmd.Kind)
 	op.Math, op.Axis, op.Fill = cmd.Math, int8(cmd.Axis), cmd.Fill
 	op.Shape, op.DType = v.Shape, v.DType
 	op.Start, op.End = c.now, c.now
 	op.Args = args(cmd.Args[:cmd.N], v.DType)
-	return op
+	v.ID = c.m.Log.Add(op)
+	c.recordMaker(v)
 }
 
 // args converts operands to operands of the op log. Numbers have the dtype of the last tile

@@ -23,25 +23,30 @@ import (
 // at the CPU's time. Before the CPU reads the state of other parts, it waits until the
 // simulation engine has reached the CPU's time (sync).
 type Core struct {
-	m      *System
-	eng    *sim.Engine
-	pe     *Element
-	proc   *sim.Proc
-	launch *Launch
-	rank   int
-	home   *Element // the element that holds this rank's signals
-	name   string   // of the kernel
-
+	// What every operation uses, in few cache lines.
+	m         *System
+	eng       *sim.Engine
+	pe        *Element
+	proc      *sim.Proc
 	now       simtime.Time // the CPU's clock
 	limit     simtime.Time // the clock must not pass it; endedLimit after the kernel's end
 	dispatch  simtime.Time // dispatch time of an operation
 	scheduler simtime.Time // from the dispatch of a command to its arrival at the engines
-	poll      simtime.Time // interval of polls for a credit; 0 means to sleep instead
 	calls     int          // calls since the CPU last let other processes run
-	idle      int          // calls since the CPU's clock last moved
-	last      simtime.Time // when the CPU's clock last moved
+	trace     *pe.Trace    // nil in a run without a trace
+	usage     *pe.Usage    // nil if usage is not measured
+	poll      simtime.Time // interval of polls for a credit; 0 means to sleep instead
+	ports     []port       // by tl.Port
 
-	ports   []port      // by tl.Port
+	unusedReceives []*receive // for reuse
+
+	launch *Launch
+	rank   int
+	home   *Element     // the element that holds this rank's signals
+	name   string       // of the kernel
+	idle   int          // calls since the CPU's clock last moved
+	last   simtime.Time // when the CPU's clock last moved
+
 	turn    int         // the port that RecvAny examines first
 	scratch []memory.VA // allocated by Scratch
 	handles uint64      // number of handles returned so far
@@ -49,11 +54,7 @@ type Core struct {
 	awaits  awaited   // the condition of WaitSignal
 	selects selection // the cases of Select
 
-	unusedReceives []*receive // for reuse
-	usage          *pe.Usage  // nil if usage is not measured
-
-	trace *pe.Trace // nil in a run without a trace
-	cpu   cpuTrace
+	cpu cpuTrace
 
 	tiles map[int32][]oplog.ID // operations that made the tile in each slot; nil without values
 
@@ -61,6 +62,7 @@ type Core struct {
 	pieces   []pe.Access  // the parts of memory that the current operation accesses
 	requests []pe.Request // the requests of the current operation
 	path     []topology.LinkID
+	routes   []route // between memories that the kernel has accessed first; at most maxRoutes
 }
 
 // Launch is the state that the cores of one launch share.
@@ -194,8 +196,10 @@ func (c *Core) makeSpace(n memory.Bytes, keep ...int32) error {
 			return err
 		}
 		began := c.now
-		c.now = max(c.now, at)
-		c.traceWait("TCM", began, c.pe.Tiles.FreedBy())
+		if at > began {
+			c.now = at
+			c.traceWait("TCM", began, c.pe.Tiles.FreedBy())
+		}
 		if ok {
 			return nil
 		}
@@ -206,10 +210,14 @@ func (c *Core) makeSpace(n memory.Bytes, keep ...int32) error {
 	}
 }
 
-// newTile allocates tile v in TCM. The tile becomes ready after `parts` transfers. newTile
-// does not evict the tiles in `keep`.
-func (c *Core) newTile(v *tl.Value, parts int, keep ...int32) error {
-	n := memory.Bytes(v.Bytes())
+// newTile allocates tile v in TCM. The tile becomes ready after `parts` transfers.
+func (c *Core) newTile(v *tl.Value, parts int) error {
+	return c.newTileOf(v, memory.Bytes(v.Bytes()), parts, nil)
+}
+
+// newTileOf allocates tile v of n bytes in TCM, like newTile. It does not evict the tiles in
+// `keep`.
+func (c *Core) newTileOf(v *tl.Value, n memory.Bytes, parts int, keep []int32) error {
 	if err := c.makeSpace(n, keep...); err != nil {
 		return err
 	}

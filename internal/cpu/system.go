@@ -41,6 +41,7 @@ type System struct {
 
 	callers       tl.Callers
 	costs         pe.Costs
+	command       pe.Command // the command that a core passes to its engines
 	target        sim.Target
 	transfers     sim.Pool[transfer]
 	receives      map[oplog.ID]*receive // recorded in the op log and in flight
@@ -132,7 +133,7 @@ func (p *Element) Init(m *System, t *pe.Trace) {
 	s := &m.Graph.Spec().PE
 	p.system, p.trace = m, t
 	p.Tiles.Init(s.TCM.Size)
-	p.DMA.Init(m.Engine, m.Fabric, s.DMA, s.TCM, &p.Tiles)
+	p.DMA.Init(m.Engine, m.Fabric, &s.DMA, &s.TCM, &p.Tiles)
 	p.Pipeline.Init(m.Engine, &p.Tiles, &p.DMA)
 	p.DMA.Trace, p.Pipeline.Trace = t, t
 	if m.Log != nil {

@@ -119,8 +119,8 @@ func (b *bench) element(name string) *element {
 		e := &element{name: name}
 		b.pes[name] = e
 		e.tiles.Init(1 << 20)
-		e.dma.Init(b.eng, b.fab, topology.DMA{Setup: simtime.Nanosecond, Outstanding: 8},
-			topology.TCM{Size: 1 << 20, ReadBandwidth: 64 * topology.GBps, WriteBandwidth: 64 * topology.GBps}, &e.tiles)
+		e.dma.Init(b.eng, b.fab, &topology.DMA{Setup: simtime.Nanosecond, Outstanding: 8},
+			&topology.TCM{Size: 1 << 20, ReadBandwidth: 64 * topology.GBps, WriteBandwidth: 64 * topology.GBps}, &e.tiles)
 		e.pipeline.Init(b.eng, &e.tiles, &e.dma)
 	}
 	return b.pes[name]

@@ -209,6 +209,14 @@ type Reader interface {
 // The cost of a contiguous access does not depend on its size: Serve computes the first and
 // the last bursts one by one, and the groups in between together.
 func (s *Slice) Serve(part PartialAccess, to Reader) simtime.Time {
+	if s.takesNoTime(&part) {
+		return s.serveAtOnce(&part, to)
+	}
+	return s.serveBursts(part, to)
+}
+
+// serveBursts implements Serve for all parts.
+func (s *Slice) serveBursts(part PartialAccess, to Reader) simtime.Time {
 	done, arrived := part.At, part.At
 	off, from := part.From, part.From
 	if part.Op == Read && off < part.To {
@@ -251,6 +259,44 @@ func (s *Slice) Serve(part PartialAccess, to Reader) simtime.Time {
 			to.Flit(done)
 		}
 		arrived += part.Gap
+	}
+	return done
+}
+
+// takesNoTime reports whether serveAtOnce can serve the part: bursts take no time, the part
+// uses all channels, ends with a whole burst, and need not wait for a channel.
+func (s *Slice) takesNoTime(part *PartialAccess) bool {
+	if s.BurstTime > 0 || s.Turnaround > 0 || part.Region.Rows != 1 || part.To-part.From < 2*s.group() || part.To != part.Region.RowBytes {
+		return false
+	}
+	for i := range s.channels {
+		if s.channels[i].free > part.At {
+			return false
+		}
+	}
+	return true
+}
+
+// serveAtOnce serves a part for which takesNoTime is true. Every flit is complete when it
+// arrives.
+func (s *Slice) serveAtOnce(part *PartialAccess, to Reader) simtime.Time {
+	done := part.At
+	if part.Op == Write {
+		done = max(done, part.LastAt)
+	}
+	for i := range s.channels {
+		c := &s.channels[i]
+		if c.wrote = bool(part.Op); !part.Slow {
+			c.free = part.At
+		}
+	}
+	for i, end := range part.Ends {
+		done = max(done, end)
+		part.Ends[i] = done
+	}
+	if to != nil {
+		to.Flit(done)
+		to.Groups(int64((part.To-part.From+part.Flit-1)/part.Flit)-1, 1, 0)
 	}
 	return done
 }

@@ -244,3 +244,46 @@ func TestServeSkipsGroups(t *testing.T) {
 		}
 	}
 }
+
+// TestServeAtOnce checks that a slice whose bursts take no time serves a part at once as it
+// serves it burst by burst.
+func TestServeAtOnce(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		h := HBM{Channels: 8, Burst: 256}
+		fast, slow := NewSlice(h), NewSlice(h)
+		var at simtime.Time
+		for range rapid.IntRange(1, 5).Draw(t, "accesses") {
+			n := Bytes(rapid.IntRange(1, 1<<15).Draw(t, "bytes"))
+			at += simtime.Time(rapid.IntRange(-5, 20).Draw(t, "later"))
+			at = max(at, 0)
+			gap := simtime.Time(rapid.IntRange(0, 3).Draw(t, "gap"))
+			part := PartialAccess{
+				Op: Op(rapid.Bool().Draw(t, "write")), Region: Contiguous(Addr(rapid.IntRange(0, 1<<12).Draw(t, "addr")), n),
+				From: 0, To: n, Flit: 256, At: at, LastAt: at,
+			}
+			var ends [2][]simtime.Time
+			if part.Op == Write {
+				part.Gap, part.LastAt = gap, at+gap*simtime.Time((n+255)/256-1)
+				part.Slow = rapid.Bool().Draw(t, "slow")
+				ends = [2][]simtime.Time{make([]simtime.Time, 8), make([]simtime.Time, 8)}
+			}
+			var times [2]flitTimes
+			var readers [2]Reader
+			if part.Op == Read {
+				readers = [2]Reader{&times[0], &times[1]}
+			}
+			part.Ends = ends[0]
+			got := fast.Serve(part, readers[0])
+			part.Ends = ends[1]
+			want := slow.serveBursts(part, readers[1])
+			if got != want || !slices.Equal(times[0], times[1]) {
+				t.Fatalf("%+v: complete at %v with flits %v, want %v with %v", part, got, times[0], want, times[1])
+			}
+			for i := range fast.channels {
+				if fast.channels[i].free != slow.channels[i].free {
+					t.Fatalf("%+v: channel %d is free at %v, want %v", part, i, fast.channels[i].free, slow.channels[i].free)
+				}
+			}
+		}
+	})
+}

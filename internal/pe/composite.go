@@ -168,7 +168,7 @@ func (c *Composite) advance() bool {
 			return false
 		}
 		if s.ready > at {
-			at, by = s.ready, s.by
+			at, by = s.ready, p.tiles.mark(t).ready
 		}
 	}
 	for c.next < c.steps {

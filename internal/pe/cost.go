@@ -11,6 +11,11 @@ import (
 type Costs struct {
 	pe           *topology.PE
 	fetch, store port
+	math         struct { // the latest call of Math, and its result
+		op    numeric.Op
+		n     int
+		takes simtime.Time
+	}
 }
 
 // port is the path between TCM and registers in one direction. It caches the time of the
@@ -69,7 +74,11 @@ func (c *Costs) Gemm(m, k, n int) simtime.Time {
 // Math returns the time of operation op over n elements on the MATH engine. The engine
 // works on vectors of elements; op determines the cycles per vector.
 func (c *Costs) Math(op numeric.Op, n int) simtime.Time {
-	return c.pe.Math.Clock.Cycles(ceilDiv(n, c.pe.Math.VectorWidth) * c.mathCycles(op))
+	if m := &c.math; m.n != n || m.op != op {
+		m.op, m.n = op, n
+		m.takes = c.pe.Math.Clock.Cycles(ceilDiv(n, c.pe.Math.VectorWidth) * c.mathCycles(op))
+	}
+	return c.math.takes
 }
 
 // mathCycles returns how many cycles the MATH engine takes for one vector of operation op.

@@ -82,31 +82,34 @@ func (r *Request) size() memory.Bytes {
 // engine then forms the descriptor of the request; descriptors are formed in parallel. The
 // request then waits for earlier accesses of the program to the same memory, and at last
 // for its channel.
+//
+// The fields that every request uses come first, so that they are in few cache lines.
 type DMA struct {
+	Trace *Trace // nil without a trace
+	Usage *Usage // nil if usage is not recorded
+
+	eng      *sim.Engine
+	fab      *fabric.Fabric
+	tiles    *Tiles
+	cfg      *topology.DMA
+	target   sim.Target
+	freeList int32           // the first unused request; 0 is none
+	pool     []request       // requests by number; 0 is none
+	program  []orderedAccess // ordered accesses that have not ended, in program order
+	inFlight int             // requests that have not ended
+	last     Order           // the last place that was taken
+	copies   copyServer      // copies within the TCM
+	meter    usageMeter
+	fences   []fence
+	channels [2]dmaChannel
+	inline   [4]request           // initial storage of pool
+	stalled  []int32              // requests that wait for some of the accesses in program
+	accesses sim.Pool[accessPair] // by request.ends; 0 is none
+	idle     sim.Cond
+
 	// Followed, unless nil, is called with an operation and the earlier operation that it
 	// waited for because both use the same memory.
 	Followed func(id, other oplog.ID)
-	Usage    *Usage // nil if usage is not recorded
-	Trace    *Trace // nil without a trace
-
-	meter    usageMeter
-	eng      *sim.Engine
-	fab      *fabric.Fabric
-	cfg      topology.DMA
-	tiles    *Tiles
-	target   sim.Target
-	pool     []request       // requests by number; 0 is none
-	freeList int32           // the first unused request; 0 is none
-	inFlight int             // requests that have not ended
-	program  []orderedAccess // ordered accesses that have not ended, in program order
-	stalled  []int32         // requests that wait for some of these accesses
-	fences   []fence
-	last     Order // the last place that was taken
-	idle     sim.Cond
-	channels [2]dmaChannel
-	copies   copyServer           // copies within the TCM
-	accesses sim.Pool[accessPair] // by request.ends; 0 is none
-	inline   [4]request           // initial storage of pool
 }
 
 // accessPair holds the two ends of a request.
@@ -114,8 +117,9 @@ type accessPair struct{ from, to Access }
 
 // dmaChannel is one direction of the engine.
 type dmaChannel struct {
+	started int32      // outstanding requests
+	waiting int32      // requests in queues
 	queues  [2][]int32 // requests that wait for the channel, by class
-	started int        // outstanding requests
 }
 
 // request is a Request that the engine has accepted.
@@ -153,7 +157,7 @@ const (
 
 // Init initializes d as an idle engine. `tiles` may be nil if no request has a Source or a
 // Target.
-func (d *DMA) Init(eng *sim.Engine, fab *fabric.Fabric, cfg topology.DMA, tcm topology.TCM, tiles *Tiles) {
+func (d *DMA) Init(eng *sim.Engine, fab *fabric.Fabric, cfg *topology.DMA, tcm *topology.TCM, tiles *Tiles) {
 	d.eng, d.fab, d.cfg, d.tiles = eng, fab, cfg, tiles
 	d.copies.overhead, d.copies.bandwidth = tcm.Overhead, slower(tcm.ReadBandwidth, tcm.WriteBandwidth)
 	d.pool = d.inline[:1]
@@ -170,9 +174,7 @@ func (d *DMA) Submit(r *Request) {
 	i := d.add(r)
 	q := &d.pool[i]
 	if !q.unordered && q.order == 0 {
-		d.last++
-		q.order = d.last
-		d.program = append(d.program, orderedAccess{order: d.last, id: r.ID, from: r.From, to: r.To, request: i})
+		d.addAccess(i, r)
 	}
 	d.inFlight++
 	if d.Trace != nil {
@@ -205,8 +207,7 @@ func (w waitReason) String() string { return string(w) }
 func (d *DMA) add(r *Request) int32 {
 	i := d.freeList
 	if i == 0 {
-		i = int32(len(d.pool))
-		d.pool = append(d.pool, request{})
+		i = d.growPool()
 	} else {
 		d.freeList = d.pool[i].next
 	}
@@ -221,10 +222,23 @@ func (d *DMA) add(r *Request) int32 {
 	q.bytes, q.at, q.tail, q.begun, q.done, q.order = r.size(), r.At, r.Tail, r.Begun, r.Done, r.Order
 	q.source, q.target, q.op, q.class, q.queue, q.unordered, q.more, q.ends = r.Source, r.Target, r.Op, r.Class, r.Queue, r.Unordered, r.More, 0
 	if r.From.Region.Rows > 0 || r.To.Region.Rows > 0 {
-		q.ends = d.accesses.Add(accessPair{r.From, r.To})
+		q.ends = d.addEnds(r)
 	}
 	return i
 }
+
+// growPool adds a request to the pool and returns its number.
+//
+//go:noinline
+func (d *DMA) growPool() int32 {
+	d.pool = append(d.pool, request{})
+	return int32(len(d.pool) - 1)
+}
+
+// addEnds stores the two ends of r and returns their number.
+//
+//go:noinline
+func (d *DMA) addEnds(r *Request) int32 { return d.accesses.Add(accessPair{r.From, r.To}) }
 
 // formDescriptor starts to form the descriptor of request i when the tile that the request
 // reads, if any, is ready.
@@ -234,7 +248,7 @@ func (d *DMA) formDescriptor(i int32) {
 	if q.source != 0 {
 		s := &d.tiles.slots[q.source]
 		if d.Trace != nil && s.ready >= at && s.ready > q.at {
-			d.Trace.requests[i].by = s.by
+			d.Trace.requests[i].by = d.tiles.mark(q.source).ready
 		}
 		at = max(at, s.ready)
 	}
@@ -246,10 +260,11 @@ func (d *DMA) formDescriptor(i int32) {
 func (d *DMA) enqueue(i int32) {
 	q := &d.pool[i]
 	ch := &d.channels[channel(q.op)]
-	if q.more || ch.started < d.cfg.Outstanding {
+	if q.more || int(ch.started) < d.cfg.Outstanding {
 		d.start(ch, i)
 		return
 	}
+	ch.waiting++
 	ch.queues[q.class] = append(ch.queues[q.class], i)
 }
 
@@ -302,7 +317,8 @@ func (d *DMA) start(ch *dmaChannel, i int32) {
 // has no more capacity. It reports whether any request started.
 func (d *DMA) startQueued(ch *dmaChannel) (started bool) {
 	for class := range ch.queues {
-		for len(ch.queues[class]) > 0 && ch.started < d.cfg.Outstanding {
+		for len(ch.queues[class]) > 0 && int(ch.started) < d.cfg.Outstanding {
+			ch.waiting--
 			first := ch.queues[class][0]
 			ch.queues[class] = slices.Delete(ch.queues[class], 0, 1)
 			d.start(ch, first)
@@ -318,7 +334,7 @@ func (d *DMA) Handle(kind sim.Kind, arg uint64) {
 	i := int32(arg)
 	switch kind {
 	case evFormed:
-		if d.mustFollow(i) {
+		if len(d.program) > 0 && d.mustFollow(i) {
 			d.stalled = append(d.stalled, i)
 			return
 		}
@@ -342,7 +358,7 @@ func (d *DMA) Handle(kind sim.Kind, arg uint64) {
 		} else {
 			d.finish(i)
 		}
-		if d.startQueued(ch) {
+		if ch.waiting > 0 && d.startQueued(ch) {
 			d.passFences() // a fence may wait for the start of a read
 		}
 	case evTailEnded:

@@ -34,7 +34,7 @@ func (oneLinkEachWay) Hop(topology.LinkID) fabric.Hop {
 func newBench(outstanding int) *bench {
 	b := &bench{eng: sim.New()}
 	b.fab = fabric.New(b.eng, oneLinkEachWay{}, fabric.Config{Flit: 256})
-	b.dma.Init(b.eng, b.fab, topology.DMA{Setup: 4 * ns, Outstanding: outstanding}, topology.TCM{}, nil)
+	b.dma.Init(b.eng, b.fab, &topology.DMA{Setup: 4 * ns, Outstanding: outstanding}, &topology.TCM{}, nil)
 	return b
 }
 

@@ -29,6 +29,15 @@ type fence struct {
 	then   sim.Event
 }
 
+// addAccess takes the next place in the program for request i, which is r.
+//
+//go:noinline
+func (d *DMA) addAccess(i int32, r *Request) {
+	d.last++
+	d.pool[i].order = d.last
+	d.program = append(d.program, orderedAccess{order: d.last, id: r.ID, from: r.From, to: r.To, request: i})
+}
+
 // Hold takes one place in the program for several requests, which the caller submits later
 // with the returned Order. `reads` and `writes` list the memory that these requests read
 // and write. Release ends the hold. Composites set `async` to true; After and Settled then
@@ -84,7 +93,7 @@ func (d *DMA) Settled(o Order) bool {
 // the request.
 func (d *DMA) mustFollow(i int32) bool {
 	q := &d.pool[i]
-	if q.unordered || len(d.program) == 0 {
+	if q.unordered {
 		return false
 	}
 	mine := d.accesses.At(q.ends)

@@ -51,8 +51,8 @@ type Pipeline struct {
 	dma        *DMA
 	pending    sim.FIFO[queued]
 	began      [numUnits]simtime.Time // when the last command of each unit started to run
+	waiter     *sim.Proc              // the process in Await; nil if there is none
 	composites sim.Pool[*Composite]
-	waiter     *sim.Proc // the process in Await; nil if there is none
 }
 
 // queued is a command or a composite that waits for its operands.
@@ -82,8 +82,13 @@ func (p *Pipeline) Push(c *Command) {
 	if p.pending.Len() == 0 && p.schedule(c) {
 		return
 	}
-	p.pending.Push(queued{Command: *c})
+	p.enqueue(c)
 }
+
+// enqueue adds c to the commands that wait.
+//
+//go:noinline
+func (p *Pipeline) enqueue(c *Command) { p.pending.Push(queued{Command: *c}) }
 
 // Await parks proc, whose clock is at the time `now`, until an engine of the PE has made
 // progress. The process must then test its condition again. `on` says what the process

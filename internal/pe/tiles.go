@@ -25,6 +25,7 @@ type Tiles struct {
 	unevictable memory.Bytes // by pinned tiles and reservations
 	reserved    memory.Bytes // by reservations
 	slots       []slot       // slot 0 has no tile: it is the head of the list in order of use
+	marks       []slotMarks  // by slot; nil without a trace
 	freeList    int32        // the first free slot; 0 is none
 	freedBy     sim.Mark     // the activity that the latest call of MakeSpace waited for
 	dma         *DMA
@@ -37,21 +38,26 @@ const granule memory.Bytes = 256
 // maxTiles is the maximum number of tiles in TCM: the number of tile descriptors.
 const maxTiles = 1024
 
-// slot holds the state of one tile.
+// slot holds the state of one tile. It is small, because a kernel that creates tiles in a
+// loop uses every descriptor before it uses one again.
 type slot struct {
 	ready    simtime.Time // when its data is in TCM; simtime.Never if not known yet
 	busy     simtime.Time // the end of the last known access
-	by       sim.Mark     // the activity that made it ready, in a trace
-	busyBy   sim.Mark     // the activity that accesses it until busy, in a trace
 	granules int32        // its size
 	version  uint32       // distinguishes it from earlier tiles in the slot (tl.Value.Turn)
 	uses     int32        // readers whose end is not known yet
 	parts    int32        // transfers that must arrive before it is ready
 	waiting  int32        // the first DMA request that waits for it; 0 is none
-	older    int32        // the tile that was used before it
-	newer    int32        // the tile that was used after it, or the next free slot
+	older    int16        // the tile that was used before it
+	newer    int16        // the tile that was used after it, or the next free slot
 	pinned   bool         // Pin was called
 	freed    bool         // Free was called
+}
+
+// slotMarks has the activities of a tile in a trace.
+type slotMarks struct {
+	ready sim.Mark // made it ready
+	busy  sim.Mark // accesses it until slot.busy
 }
 
 // Init initializes m as an empty TCM.
@@ -92,7 +98,7 @@ func (m *Tiles) MakeSpace(n memory.Bytes, keep ...int32) (at simtime.Time, ok bo
 	for m.used+n > m.Size || m.count >= maxTiles {
 		old := m.oldest()
 		for old != 0 && m.slots[old].pinned {
-			old = m.slots[old].newer
+			old = int32(m.slots[old].newer)
 		}
 		if old == 0 || slices.Contains(keep, old) {
 			return 0, false, &Overflow{Asked: n, Free: m.Size - m.used, Size: m.Size, Reserved: m.reserved}
@@ -102,10 +108,10 @@ func (m *Tiles) MakeSpace(n memory.Bytes, keep ...int32) (at simtime.Time, ok bo
 			return at, false, nil
 		}
 		if s.ready > at {
-			at, m.freedBy = s.ready, s.by
+			at, m.freedBy = s.ready, m.mark(old).ready
 		}
 		if s.busy > at {
-			at, m.freedBy = s.busy, s.busyBy
+			at, m.freedBy = s.busy, m.mark(old).busy
 		}
 		m.evict(old)
 	}
@@ -118,7 +124,15 @@ func (m *Tiles) MakeSpace(n memory.Bytes, keep ...int32) (at simtime.Time, ok bo
 func (m *Tiles) FreedBy() sim.Mark { return m.freedBy }
 
 // MadeBy returns the activity that made tile i ready, or 0 without a trace.
-func (m *Tiles) MadeBy(i int32) sim.Mark { return m.slots[i].by }
+func (m *Tiles) MadeBy(i int32) sim.Mark { return m.mark(i).ready }
+
+// mark returns the activities of tile i in the trace, which are 0 without a trace.
+func (m *Tiles) mark(i int32) slotMarks {
+	if m.marks == nil {
+		return slotMarks{}
+	}
+	return m.marks[i]
+}
 
 // Reserve takes n bytes, which MakeSpace has made free, for a use other than tiles.
 func (m *Tiles) Reserve(n memory.Bytes) { m.reserve(roundUp(n)) }
@@ -140,10 +154,9 @@ func roundUp(n memory.Bytes) memory.Bytes { return (n + granule - 1) / granule *
 func (m *Tiles) New(n memory.Bytes, parts int) (int32, uint32) {
 	i := m.freeList
 	if i == 0 {
-		i = int32(len(m.slots))
-		m.slots = append(m.slots, slot{})
+		i = m.addSlot()
 	} else {
-		m.freeList = m.slots[i].newer
+		m.freeList = int32(m.slots[i].newer)
 	}
 	s := &m.slots[i]
 	*s = slot{version: s.version + 1, granules: int32(roundUp(n) / granule), ready: simtime.Never, parts: int32(parts)}
@@ -151,6 +164,22 @@ func (m *Tiles) New(n memory.Bytes, parts int) (int32, uint32) {
 	m.count++
 	m.link(i, m.newest(), 0)
 	return i, s.version
+}
+
+// addSlot adds a slot and returns its number. It does not use append, which would clear the
+// unused capacity.
+func (m *Tiles) addSlot() int32 {
+	n := len(m.slots)
+	if n == cap(m.slots) {
+		grown := make([]slot, n, min(2*n, maxTiles+1))
+		copy(grown, m.slots)
+		m.slots = grown
+	}
+	m.slots = m.slots[:n+1]
+	if m.dma.Trace != nil {
+		m.marks = append(m.marks, make([]slotMarks, n+1-len(m.marks))...)
+	}
+	return int32(n)
 }
 
 // Use marks tile i as the most recently used tile. If the tile was evicted or freed, Use
@@ -211,18 +240,18 @@ func (m *Tiles) evict(i int32) {
 	m.count--
 	m.unlink(i)
 	s.version++
-	s.newer = m.freeList
+	s.newer = int16(m.freeList)
 	m.freeList = i
 }
 
-func (m *Tiles) newest() int32 { return m.slots[0].older }
-func (m *Tiles) oldest() int32 { return m.slots[0].newer }
+func (m *Tiles) newest() int32 { return int32(m.slots[0].older) }
+func (m *Tiles) oldest() int32 { return int32(m.slots[0].newer) }
 
 // link inserts tile i into the list in order of use, between the tiles `older` and `newer`.
 // The number 0 stands for the end of the list.
 func (m *Tiles) link(i, older, newer int32) {
-	m.slots[i].older, m.slots[i].newer = older, newer
-	m.slots[older].newer, m.slots[newer].older = i, i
+	m.slots[i].older, m.slots[i].newer = int16(older), int16(newer)
+	m.slots[older].newer, m.slots[newer].older = int16(i), int16(i)
 }
 
 func (m *Tiles) unlink(i int32) {
@@ -255,7 +284,10 @@ func (m *Tiles) endUse(i int32, at simtime.Time) {
 // time `at`.
 func (m *Tiles) markBusy(i int32, at simtime.Time, by sim.Mark) {
 	if s := &m.slots[i]; at >= s.busy {
-		s.busy, s.busyBy = at, by
+		s.busy = at
+		if m.marks != nil {
+			m.marks[i].busy = by
+		}
 	}
 }
 
@@ -265,7 +297,7 @@ func (m *Tiles) arrive(i int32, at simtime.Time, by sim.Mark) {
 	m.markBusy(i, at, by)
 	s := &m.slots[i]
 	if s.parts--; s.parts == 0 {
-		m.resolve(i, s.busy, s.busyBy)
+		m.resolve(i, s.busy, m.mark(i).busy)
 		m.pipeline.run()
 	}
 }
@@ -277,7 +309,10 @@ func (m *Tiles) SetReady(i int32, at simtime.Time) { m.resolve(i, at, m.dma.eng.
 // descriptors of the requests that wait for the tile.
 func (m *Tiles) resolve(i int32, at simtime.Time, by sim.Mark) {
 	s := &m.slots[i]
-	s.ready, s.by = at, by
+	s.ready = at
+	if m.marks != nil {
+		m.marks[i].ready = by
+	}
 	first := int32(0)
 	for r := s.waiting; r != 0; { // reverse the list, which has the latest request first
 		next := m.dma.pool[r].next

@@ -109,6 +109,8 @@ func (t *Trace) RecordDepth(at simtime.Time, queue string, n int) {
 // recordSubmit records that request i was submitted now and which activity released it. The
 // releasing activity is r.By if r.By is set and r.At is not in the past. Otherwise it is
 // `by`.
+//
+//go:noinline
 func (t *Trace) recordSubmit(i int32, r *Request, now simtime.Time, by sim.Mark) {
 	for len(t.requests) <= int(i) {
 		t.requests = append(t.requests, tracedRequest{})
@@ -149,7 +151,7 @@ func (t *Trace) recordEnd(i int32, op memory.Op, n memory.Bytes, now simtime.Tim
 func (p *Pipeline) releasedBy(c *Command, at simtime.Time) sim.Mark {
 	for _, t := range c.Args {
 		if t != 0 && p.tiles.slots[t].ready == at {
-			return p.tiles.slots[t].by
+			return p.tiles.mark(t).ready
 		}
 	}
 	if at > c.At {
@@ -246,7 +248,7 @@ func (s Spans) Total() (sum simtime.Time) {
 
 // usageMeter counts the requests in flight of each class, to record DMA usage.
 type usageMeter struct {
-	requests [2]int
+	requests [2]int32
 	since    [2]simtime.Time // when the first of these requests started
 }
 

@@ -28,16 +28,16 @@ type Proc struct {
 	Mark, Woken Mark
 
 	eng    *Engine
-	name   string
 	id     int32
-	wakes  uint32 // number of times resumed: distinguishes a stale wake-up event
-	state  procState
+	wakes  uint32       // number of times resumed: distinguishes a stale wake-up event
 	since  Time         // when the current wait began
 	on     fmt.Stringer // what the process waits for; nil while it sleeps
-	at     string       // the source line at which it was cancelled, if known
 	resume func() (struct{}, bool)
-	stop   func()
 	yield  func(struct{}) bool
+	state  procState
+	stop   func()
+	name   string
+	at     string // the source line at which it was cancelled, if known
 }
 
 type procState uint8
