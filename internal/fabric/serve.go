@@ -25,8 +25,11 @@ func (m *trains) arrive(i int32, at stage) {
 }
 
 // serveNext serves the next waiting train of s, unless s has become busy since the event
-// was scheduled.
+// was scheduled. It ignores an event that another one has replaced.
 func (m *trains) serveNext(s *server) {
+	if s.woken != m.eng.Now()+1 {
+		return
+	}
 	s.woken = 0
 	if s.nextReady(m.all) <= m.eng.Now() {
 		m.serve(s, s.pick(m.all, m.eng.Now()))
