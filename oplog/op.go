@@ -150,6 +150,7 @@ type Op struct {
 	Mem      []Access // memory that is read or written, row-major pieces of the value
 	Epilogue []Step
 	Data     []byte // for HostWrite
+	Shared   bool   // other operations have the same Data, so it must not change; not saved
 	Digest   uint64 // for HostRead: 64-bit FNV-1a hash of the bytes read; 0 if unknown
 }
 
@@ -176,37 +177,98 @@ type Launch struct {
 }
 
 // Log holds the operations of a run and the order of their effects.
+//
+// A transient log is only for the data phase, which takes its contents in batches while the
+// run goes on (Take). It has only operations with values or effects, without times, causes,
+// launches and names. After Take, records must not be changed: Match is the only exception.
 type Log struct {
-	Ops      []Op     // by ID - 1
+	Ops      []Op     // by ID - 1; in a transient log, those that have not been taken
 	Effects  []Effect // in the order of time; ties in the order in which the machine resolved them
 	Launches []Launch
 	Lines    []string // source lines such as "kernel.go:12", and names of tasks; index 0 is ""
 	PEs      []string // names by number, such as "sip0.cube5.pe3"
 
-	lines map[string]int32
+	Transient bool
+	Full      func() // called before a transient log grows beyond a batch; nil for never
+
+	lines   map[string]int32
+	taken   ID      // number of operations that have been taken
+	matches []Match // of receives that have been taken
+	weight  int     // see fill
+}
+
+// Kept reports whether l keeps the records of all operations. The result is false if l is
+// nil.
+func (l *Log) Kept() bool { return l != nil && !l.Transient }
+
+// Match is the Send that a receive takes its value from.
+type Match struct {
+	Recv ID
+	From Operand
+}
+
+// Batch is a part of a transient log. The operations have consecutive IDs.
+type Batch struct {
+	Ops     []Op
+	Effects []Effect
+	Matches []Match
+}
+
+// Take moves the contents of a transient log to b. The log reuses the slices of b.
+func (l *Log) Take(b *Batch) {
+	l.taken += ID(len(l.Ops))
+	l.Ops, b.Ops = b.Ops[:0], l.Ops
+	l.Effects, b.Effects = b.Effects[:0], l.Effects
+	l.matches, b.Matches = b.Matches[:0], l.matches
+	l.weight = 0
+}
+
+// A batch has at most batchWeight operations and effects. batchBytes bytes of data of hosts
+// count as an operation.
+const (
+	batchWeight = 4096
+	batchBytes  = 16 << 10
+)
+
+// fill counts an entry of the given number of bytes. If the log has enough entries for a
+// batch, fill calls Full first.
+func (l *Log) fill(bytes int) {
+	if l.weight >= batchWeight && l.Full != nil {
+		l.Full()
+	}
+	l.weight += 1 + bytes/batchBytes
 }
 
 // Add appends an operation and assigns its ID.
 func (l *Log) Add(op Op) ID {
+	l.fill(len(op.Data))
 	if len(l.Ops) == cap(l.Ops) {
 		l.Ops = slices.Grow(l.Ops, max(1024, len(l.Ops))) // append would copy a long log more often
 	}
-	op.ID = ID(len(l.Ops) + 1)
+	op.ID = l.taken + ID(len(l.Ops)) + 1
 	l.Ops = append(l.Ops, op)
 	return op.ID
 }
 
 // Op returns the operation with the given ID. The caller may change the returned record
 // until the operation has ended.
-func (l *Log) Op(id ID) *Op { return &l.Ops[id-1] }
+func (l *Log) Op(id ID) *Op { return &l.Ops[id-1-l.taken] }
 
 // Effect records that the operation with the given ID reads or writes memory at this point
 // in the order of effects.
-func (l *Log) Effect(id ID, p Phase) { l.Effects = append(l.Effects, Effect{id, p}) }
+func (l *Log) Effect(id ID, p Phase) {
+	l.fill(0)
+	l.Effects = append(l.Effects, Effect{id, p})
+}
 
-// Reset removes all operations, effects and launches. The next operation has ID 1 again.
-// The names of PEs and the lines are kept.
-func (l *Log) Reset() { l.Ops, l.Effects, l.Launches = l.Ops[:0], l.Effects[:0], l.Launches[:0] }
+// Match sets the operand of a receive, whose Send was unknown when the receive was added.
+func (l *Log) Match(id ID, from Operand) {
+	if id > l.taken {
+		l.Op(id).Args[0] = from
+	} else {
+		l.matches = append(l.matches, Match{id, from})
+	}
+}
 
 // NamePE sets the name of a PE.
 func (l *Log) NamePE(pe int, name string) {
@@ -265,11 +327,15 @@ func (s Space) String() string {
 // Describe returns the text by which errors name an operation, such as "operation 12
 // (Store at copy.go:7 of kernel copy on sip0.cube5.pe3)".
 func (l *Log) Describe(id ID) string {
-	if id < 1 || int(id) > len(l.Ops) {
-		return fmt.Sprintf("operation %d (not in the log, which has %d)", id, len(l.Ops))
+	if last := l.taken + ID(len(l.Ops)); id <= l.taken || id > last {
+		return fmt.Sprintf("operation %d (not in the log, which has %d)", id, last)
 	}
-	op := l.Op(id)
-	text := fmt.Sprintf("operation %d (%v", id, op.Kind)
+	return l.DescribeOp(l.Op(id))
+}
+
+// DescribeOp returns the text by which errors name op. The log need not contain op.
+func (l *Log) DescribeOp(op *Op) string {
+	text := fmt.Sprintf("operation %d (%v", op.ID, op.Kind)
 	if op.Line > 0 && int(op.Line) < len(l.Lines) {
 		at := " at "
 		if op.Kind == TaskBegin {

@@ -3,7 +3,9 @@ package torch
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"fmt"
+	"math"
 	"reflect"
 
 	"github.com/kernbench/kernbench/internal/file"
@@ -94,6 +96,9 @@ func encode(data any, d DType) []byte {
 	case []int:
 		return encodeAll(out, numbers, d)
 	case []float32:
+		if d == F16 || d == BF16 {
+			return encodeHalf(out, numbers, d)
+		}
 		return encodeAll(out, numbers, d)
 	case []float64:
 		return encodeAll(out, numbers, d)
@@ -116,6 +121,21 @@ func encode(data any, d DType) []byte {
 		} else {
 			numeric.SetInt(d, out, i, whole)
 		}
+	}
+	return out
+}
+
+// encodeHalf does the same as encodeAll for dtypes F16 and BF16. It converts many elements
+// at a time.
+func encodeHalf(out []byte, numbers []float32, d DType) []byte {
+	var block [4096]byte
+	for to := out; len(numbers) > 0; {
+		n := min(len(numbers), len(block)/4)
+		for i, x := range numbers[:n] {
+			binary.LittleEndian.PutUint32(block[4*i:], math.Float32bits(x))
+		}
+		numeric.Cast(d, to[:2*n], F32, block[:4*n])
+		to, numbers = to[2*n:], numbers[n:]
 	}
 	return out
 }

@@ -89,7 +89,7 @@ func New(ctx context.Context, o Options) (*Context, error) {
 	c := &Context{ctx: ctx, options: o, reserved: map[*storage][]func(){}}
 	how := machine.Options{
 		Fidelity: fidelity, Limit: o.Limit, Log: !o.NoData || o.Race || o.KeepLog,
-		NoLines: !c.KeepsLog(), // only the data phase reads the log
+		Transient: !c.KeepsLog(), NoLines: !c.KeepsLog(), // only the data phase reads the log
 	}
 	if o.Trace != "" {
 		var err error
@@ -101,7 +101,7 @@ func New(ctx context.Context, o Options) (*Context, error) {
 	c.m = machine.New(o.Topology, how)
 	c.used = make([]bool, c.NumPEs())
 	c.s = stream.New(stream.Options{
-		Context: ctx, Machine: c.m, Data: !o.NoData, Threads: o.Threads, KeepsLog: c.KeepsLog(), Stall: o.Stall,
+		Context: ctx, Machine: c.m, Data: !o.NoData, Threads: o.Threads, Stall: o.Stall,
 		Misuse:    func(op, text string) error { return misuse(op, "%s", text) },
 		Recovered: Recovered,
 		Stalled:   func(rank bool, line string) error { return &Stalled{o.Stall, rank, line} },
@@ -226,7 +226,8 @@ func (c *Context) Now() Time { return c.m.Engine.Now() }
 // or Options.KeepLog is set.
 func (c *Context) KeepsLog() bool { return c.options.Race || c.options.KeepLog }
 
-// Log returns the op log, or nil if none is recorded.
+// Log returns the op log, or nil if none is recorded. Unless KeepsLog is true, it has only
+// operations that the data phase has not taken yet.
 func (c *Context) Log() *oplog.Log { return c.m.Log }
 
 // Err returns the error that ended the machine, or nil while the machine can be used. The

@@ -71,7 +71,7 @@ const fillElems = 1 << 14
 // and the other addends are zero.
 func (r *Rank) FromSlice(data any, dtype DType, shape Shape, options ...TensorOption) (*Tensor, error) {
 	checkNumbers("FromSlice", data, fmt.Sprintf("shape %v", shape), elems(shape))
-	return r.create("FromSlice", dtype, shape, options, func() []byte { return encode(data, dtype) })
+	return r.create("FromSlice", dtype, shape, options, func() ([]byte, bool) { return encode(data, dtype), true })
 }
 
 // FromFunc returns a tensor whose element i, in row-major order, is f(i). As with
@@ -79,19 +79,18 @@ func (r *Rank) FromSlice(data any, dtype DType, shape Shape, options ...TensorOp
 // simulated time, and only the first addend of a partial tensor gets the elements. In a run
 // without values, f is not called and no memory is needed for values.
 func (r *Rank) FromFunc(f func(i int) float64, dtype DType, shape Shape, options ...TensorOption) (*Tensor, error) {
-	return r.create("FromFunc", dtype, shape, options, func() []byte {
+	return r.create("FromFunc", dtype, shape, options, func() ([]byte, bool) {
 		out := make([]byte, elems(shape)*dtype.Size())
 		for i := range elems(shape) {
 			numeric.Set(dtype, out, i, f(i))
 		}
-		return out
+		return out, true
 	})
 }
 
-// create returns a new tensor with the bytes that the function `make` returns. It calls
-// `make` only if this computer stores values: see hasValues. op is the name of the calling
-// function, for errors.
-func (r *Rank) create(op string, dtype DType, shape Shape, options []TensorOption, make func() []byte) (*Tensor, error) {
+// create returns a new tensor with the bytes that the function `make` returns: see
+// copyValues. op is the name of the calling function, for errors.
+func (r *Rank) create(op string, dtype DType, shape Shape, options []TensorOption, make func() ([]byte, bool)) (*Tensor, error) {
 	x, err := r.allocate(op, dtype, shape, options)
 	if err != nil {
 		return nil, err
@@ -106,18 +105,17 @@ func (r *Rank) create(op string, dtype DType, shape Shape, options []TensorOptio
 // the name of a .npy file. Later changes of the *Array do not change the tensor.
 func (r *Rank) FromNumpy(src any, options ...TensorOption) (*Tensor, error) {
 	var a *Array
-	from, values := "FromNumpy", func() []byte { return a.Bytes }
+	from, fresh := "FromNumpy", false
 	switch src := src.(type) {
 	case string:
 		var err error
 		if a, err = loadNumpy(r.ctx, src); err != nil {
 			return nil, err
 		}
-		from = src
+		from, fresh = src, true
 	case *Array:
 		a = src
 		refuse(a == nil, "FromNumpy", "a nil array")
-		values = func() []byte { return slices.Clone(a.Bytes) } // the tensor is written later
 	default:
 		panic(misuse("FromNumpy", "%T is no *torch.Array, and no name of a file: for a slice there is FromSlice", src))
 	}
@@ -129,7 +127,7 @@ func (r *Rank) FromNumpy(src any, options ...TensorOption) (*Tensor, error) {
 		refuse(len(a.Bytes) != want, "FromNumpy", "an array %v %v of %d bytes, want %d", a.Shape, a.DType, len(a.Bytes), want)
 	}
 	refuse(a.Bool && a.DType != U8, "FromNumpy", "an array of bools has dtype %v: set u8", a.DType)
-	return r.create("FromNumpy", a.DType, a.Shape, options, values)
+	return r.create("FromNumpy", a.DType, a.Shape, options, func() ([]byte, bool) { return a.Bytes, fresh })
 }
 
 // CopyFrom copies elements into the tensor, in row-major order. src is one of:
@@ -156,7 +154,7 @@ func (x *Tensor) CopyFrom(src any) error {
 		if err := same(src.Shape, src.DType); err != nil {
 			return err
 		}
-		return x.copyValues("CopyFrom", func() []byte { return slices.Clone(src.Bytes) }) // the tensor is written later
+		return x.copyValues("CopyFrom", func() ([]byte, bool) { return src.Bytes, false })
 	case *Tensor:
 		src.checkUsable("CopyFrom")
 		if err := same(src.shape, src.dtype); err != nil {
@@ -166,18 +164,20 @@ func (x *Tensor) CopyFrom(src any) error {
 		if err != nil {
 			return err
 		}
-		return x.copyValues("CopyFrom", func() []byte { return a.Bytes })
+		return x.copyValues("CopyFrom", func() ([]byte, bool) { return a.Bytes, true })
 	}
 	checkNumbers("CopyFrom", src, x.name, x.Numel())
-	return x.copyValues("CopyFrom", func() []byte { return encode(src, x.dtype) })
+	return x.copyValues("CopyFrom", func() ([]byte, bool) { return encode(src, x.dtype), true })
 }
 
 // copyValues calls the function `make` and copies the bytes that it returns into the
 // tensor. It calls `make` only if this computer stores values (see hasValues); otherwise
-// the copy only takes time. op is the name of the calling function, for errors.
-func (x *Tensor) copyValues(op string, make func() []byte) error {
+// the copy only takes time. The second result of `make` says that the caller does not use
+// the bytes any more, so that they need not be copied. op is the name of the calling
+// function, for errors.
+func (x *Tensor) copyValues(op string, make func() (values []byte, fresh bool)) error {
 	if !x.rank.hasValues() {
-		return x.copyIn(nil)
+		return x.copyIn(nil, false)
 	}
 	if err := x.rank.reserveValues(op, heldWhenCopied, x); err != nil {
 		return err
@@ -194,21 +194,37 @@ func checkNumbers(op string, data any, what string, n int) {
 }
 
 // copyIn enqueues a copy from the host to the device. `values` holds the bytes of the whole
-// tensor, or is nil if this computer stores no values.
-func (x *Tensor) copyIn(values []byte) error {
+// tensor, or is nil if this computer stores no values. The copy happens later, so copyIn
+// copies the bytes unless they are fresh. Shards that are copies of each other share their
+// bytes.
+func (x *Tensor) copyIn(values []byte, fresh bool) error {
 	r := x.Rank()
 	held := make([][]byte, len(x.shards))
-	if values != nil {
-		for i := range x.shards {
-			s := &x.shards[i]
-			if s.addend == 0 && len(x.shards) == 1 {
-				held[i] = values
-				continue
-			}
+	copies := false
+	same := map[int]int{} // by offset in the tensor, the first shard that begins there
+	for i := range x.shards {
+		s := &x.shards[i]
+		if values == nil {
+			break
+		}
+		if s.addend > 0 {
 			held[i] = make([]byte, s.bytes)
-			if s.addend == 0 {
-				s.box.extract(held[i], values, x.shape, x.dtype.Size())
-			}
+			continue
+		}
+		n, count, starts := s.box.runs(x.shape)
+		first := 0
+		for first = range starts {
+			break
+		}
+		j, found := same[first]
+		switch elem := x.dtype.Size(); {
+		case found && slices.Equal(x.shards[j].box.extent, s.box.extent):
+			held[i], copies = held[j], true
+		case fresh && count == 1 && !found:
+			held[i], same[first] = values[first*elem:(first+n)*elem], i
+		default:
+			held[i], same[first] = make([]byte, s.bytes), i
+			s.box.extract(held[i], values, x.shape, elem)
 		}
 	}
 	op := r.s.NewOperation("copy to "+x.name, x.region)
@@ -220,7 +236,7 @@ func (x *Tensor) copyIn(values []byte) error {
 				data = held[i][p.off : p.off+p.bytes]
 			}
 			op.Expect()
-			if err := r.m.CopyIn(p.va, p.bytes, data, done); err != nil {
+			if err := r.m.CopyIn(p.va, p.bytes, data, copies, done); err != nil {
 				return err
 			}
 		}

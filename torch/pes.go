@@ -78,19 +78,15 @@ type Composite struct {
 	Tiles      int // number of products of a Gemm, of chunks of a Stream, or of chunks of all peers of a ReducePeers
 }
 
-// Composites waits for everything that this rank has requested. It returns the composite
-// commands in the op log, in the order in which they were issued. Without an op log, it
-// returns none; a run without values has an op log only with Options.Race or
-// Options.KeepLog. If the op log is not kept, Composites returns only the latest commands
-// of a long program.
+// Composites waits for everything that this rank has requested. It returns all composite
+// commands in the order in which they were issued. Without an op log, it returns none; a
+// run without values has an op log only with Options.Race or Options.KeepLog.
 func (r *Rank) Composites() (all []Composite) {
 	if r.m.Log == nil || r.Synchronize() != nil {
 		return nil
 	}
-	for i := range r.m.Log.Ops {
-		if op := &r.m.Log.Ops[i]; op.Kind.IsComposite() {
-			all = append(all, Composite{op.Start, op.End, int(op.Tiles)})
-		}
+	for _, c := range r.m.System.Composites {
+		all = append(all, Composite(c))
 	}
 	return all
 }

@@ -136,9 +136,6 @@ func (c *Context) setProgram(op *stream.Operation, p *machine.Program, members [
 		return nil
 	}
 	op.Finish = func() {
-		if c.HasData() {
-			c.s.Values.End(op.Run.LogID())
-		}
 		c.crit = max(c.crit, op.Run.Critical())
 		if c.options.PerRank {
 			c.launches = append(c.launches, rankTimes(op.Run, members))

@@ -36,7 +36,7 @@ func (x *Tensor) Data(i int) (*Array, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Array{Shape: slices.Clone(s.box.extent), DType: x.dtype, Bytes: parts[0]}
+	a := &Array{Shape: slices.Clone(s.box.extent), DType: x.dtype, Bytes: slices.Concat(parts[0]...)}
 	if len(x.shape) == 0 && s.elems == 1 {
 		a.Shape = Shape{}
 	}
@@ -65,11 +65,16 @@ func (x *Tensor) copyOf(r *Rank, op string, k int) (*Array, error) {
 		return a, nil
 	}
 	size := elems(x.shape) * elem
+	var bytes []byte
 	for i := range addends {
 		whole := make([]byte, size)
 		for j, s := range list {
 			if s.addend == i {
-				s.box.insert(whole, parts[j], x.shape, elem)
+				bytes = bytes[:0]
+				for _, p := range parts[j] {
+					bytes = append(bytes, p...)
+				}
+				s.box.insert(whole, bytes, x.shape, elem)
 			}
 		}
 		if i == 0 {
@@ -82,12 +87,12 @@ func (x *Tensor) copyOf(r *Rank, op string, k int) (*Array, error) {
 }
 
 // fetch copies the shards of list to the host for rank r and returns the bytes of each
-// shard. It waits for the operations that write the tensor. It returns an error if one of
+// shard in parts, which must not be changed. It waits for the operations that write the tensor. It returns an error if one of
 // them is an asynchronous collective or message that has not been waited for. In a run
 // without values, it returns an error unless op is "CopyFrom". For "CopyFrom", the copies
 // then only take time, and the bytes are nil. op is the name of the calling function, for
 // errors.
-func (x *Tensor) fetch(r *Rank, op string, list []shard) ([][]byte, error) {
+func (x *Tensor) fetch(r *Rank, op string, list []shard) ([][][]byte, error) {
 	x.checkUsable(op)
 	if err := r.s.Begin(op); err != nil {
 		return nil, err
@@ -114,7 +119,7 @@ func (x *Tensor) fetch(r *Rank, op string, list []shard) ([][]byte, error) {
 			return nil, x.tooLargeError(op, err)
 		}
 	}
-	out := make([][]byte, len(list))
+	out := make([][][]byte, len(list))
 	var reads []oplog.ID
 	var shardOf []int
 	read := stream.NewRead("read of "+x.name, x.region)
@@ -182,9 +187,9 @@ func (x *Tensor) At(i ...int) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	sum := parts[0]
+	sum := slices.Concat(parts[0]...)
 	for _, p := range parts[1:] {
-		numeric.Apply(numeric.Add, x.dtype, sum, sum, p)
+		numeric.Apply(numeric.Add, x.dtype, sum, sum, slices.Concat(p...))
 	}
 	return numeric.Get(x.dtype, sum, 0), nil
 }

@@ -177,6 +177,10 @@ func (a *participant) read(x *torch.Tensor, outputs [][]byte) {
 	values := torch.Must(x.Numpy()).Bytes
 	size := len(values) / len(a.mine)
 	for i, rank := range a.mine {
-		outputs[rank] = append(outputs[rank], values[i*size:(i+1)*size]...)
+		if part := values[i*size : (i+1)*size : (i+1)*size]; outputs[rank] == nil {
+			outputs[rank] = part
+		} else {
+			outputs[rank] = append(outputs[rank], part...)
+		}
 	}
 }

@@ -131,7 +131,7 @@ func (rank shardOf) String() string { return fmt.Sprintf("the shard of rank %d",
 // without requests begins and ends at once.
 func (c *Core) submit(id oplog.ID, kind oplog.Kind) {
 	n := len(c.requests)
-	t := transfer{id: id, core: c, begins: n, ends: n}
+	t := transfer{id: id, kind: kind, core: c, begins: n, ends: n}
 	if n > 1 {
 		t.order = c.hold(id, c.requests[0].Op)
 	}
@@ -147,7 +147,7 @@ func (c *Core) submit(id oplog.ID, kind oplog.Kind) {
 	if n == 0 {
 		c.eng.Call(begun)
 		c.eng.Call(ended)
-		if id != 0 {
+		if id != 0 && c.m.Log.Kept() {
 			op := c.m.Log.Op(id)
 			op.Start, op.End = c.arrival(), c.arrival()
 		}
@@ -166,9 +166,11 @@ func (c *Core) hold(id oplog.ID, op memory.Op) pe.Order {
 // transfer is an operation whose requests are in flight.
 type transfer struct {
 	id           oplog.ID
+	kind         oplog.Kind    // 0 for a receive of no bytes, which has no effect
 	core         *Core         // nil for a copy by the host
 	order        pe.Order      // the position that its requests share; 0 if none is held
 	composite    *pe.Composite // nil for other operations
+	number       int           // index of the composite in System.Composites
 	reserved     memory.Bytes  // TCM for the composite's buffers
 	begins, ends int           // number of requests that have not begun and not ended
 	done         sim.Event     // called at the end of a copy by the host
@@ -182,22 +184,19 @@ func (m *System) addTransfer(t transfer) (begun, ended sim.Event) {
 	return m.event(evBegun, n), m.event(evEnded, n)
 }
 
-// Copy adds a copy by the host that consists of the given number of parts. It returns two
+// Copy adds a copy by the host of the given kind and number of parts. It returns two
 // events. Each part must call `begun` when it begins, and `ended` when it ends. The end of
 // the last part calls `done`.
-func (m *System) Copy(id oplog.ID, parts int, done sim.Event) (begun, ended sim.Event) {
-	return m.addTransfer(transfer{id: id, begins: parts, ends: parts, done: done})
+func (m *System) Copy(id oplog.ID, kind oplog.Kind, parts int, done sim.Event) (begun, ended sim.Event) {
+	return m.addTransfer(transfer{id: id, kind: kind, begins: parts, ends: parts, done: done})
 }
 
 // endTransfer completes a transfer after its last request has ended.
 func (m *System) endTransfer(t transfer) {
 	if t.id != 0 {
-		m.recordEnd(t.id)
-		if op := m.Log.Op(t.id); t.composite != nil {
-			op.Start = t.composite.Started()
-			if op.Cause == 0 {
-				m.setCause(op)
-			}
+		m.recordEnd(t.id, t.kind)
+		if t.composite != nil {
+			m.recordComposite(&t)
 		}
 	}
 	if t.order != 0 {

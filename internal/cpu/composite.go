@@ -29,9 +29,10 @@ func (c *Core) Composite(cmd *tl.Composite) (tl.Handle, error) {
 		return tl.Handle{}, err
 	}
 	c.pe.Tiles.Reserve(bytes)
-	t := transfer{core: c, begins: 1, ends: 1, reserved: bytes}
+	t := transfer{kind: cmd.Kind, core: c, begins: 1, ends: 1, reserved: bytes}
 	if c.m.Log != nil {
-		t.id = c.m.Log.Add(b.record(cmd, plan.Steps()))
+		t.id, t.number = c.m.Log.Add(b.record(cmd, plan.Steps())), len(c.m.Composites)
+		c.m.Composites = append(c.m.Composites, Composite{Tiles: plan.Steps()})
 	}
 	comp := &pe.Composite{ID: t.id, At: c.arrival(), Args: b.tiles, Order: c.pe.DMA.Hold(t.id, b.reads, b.writes, true)}
 	if c.trace != nil {
@@ -299,7 +300,7 @@ func (c *Core) Wait(h tl.Handle) error {
 		}
 		c.traceWait("composite", began, c.proc.Woken)
 	}
-	if c.m.Log != nil {
+	if c.m.Log.Kept() {
 		op := c.newRecord(oplog.Wait)
 		op.Start, op.End = op.Issue, c.now
 		op.Args = []oplog.Operand{{From: p.id}}

@@ -113,7 +113,7 @@ func (c *Core) sendMemory(ring *ipcq.Ring, msg *ipcq.Message) error {
 		return fmt.Errorf("the memory to send is in %d pieces: Load it, or send it piece by piece", len(c.pieces))
 	}
 	n := ring.Fragments(msg.Bytes)
-	t := transfer{id: msg.ID, core: c, begins: n, ends: n}
+	t := transfer{id: msg.ID, kind: oplog.Send, core: c, begins: n, ends: n}
 	if len(c.pieces) > 0 {
 		t.order = c.hold(msg.ID, memory.Read)
 	}
@@ -213,10 +213,16 @@ func (c *Core) Recv(name tl.Port, v *tl.Value, into *tl.Block, wait bool) (tl.Ha
 		}
 		rc.ID = v.ID
 		c.m.receives[rc.ID] = rc
-		rc.Begun, rc.Done = c.m.event(evMatched, uint64(rc.ID)), c.m.event(evReceived, uint64(rc.ID))
+		rc.Begun = c.m.event(evMatched, uint64(rc.ID))
+		if c.m.Log.Kept() {
+			rc.Done = c.m.event(evReceived, uint64(rc.ID))
+		}
 	}
 	if into != nil {
 		t := transfer{id: rc.ID, core: c, ends: 1, order: c.hold(rc.ID, memory.Write)}
+		if len(c.pieces) > 0 {
+			t.kind = oplog.Recv
+		}
 		_, rc.Done = c.m.addTransfer(t)
 		rc.Order = t.order
 	}
@@ -342,6 +348,9 @@ func (c *Core) requestsInto(to *tl.Block, ring *ipcq.Ring) (func([]pe.Request, m
 // RecordVisible records in the op log that the message of a Send has become visible to its
 // receiver.
 func (m *System) RecordVisible(id oplog.ID) {
+	if !m.Log.Kept() {
+		return
+	}
 	op := m.Log.Op(id)
 	op.End = m.Engine.Now()
 	if m.setCause(op) {
@@ -352,11 +361,16 @@ func (m *System) RecordVisible(id oplog.ID) {
 // recordMatch records in the op log which Send a receive has been matched with, and when
 // the receive started.
 func (m *System) recordMatch(id oplog.ID) {
-	op, rc := m.Log.Op(id), m.receives[id]
+	rc := m.receives[id]
+	m.Log.Match(id, oplog.Operand{From: rc.Send, Shape: rc.Shape, DType: rc.DType})
+	if !m.Log.Kept() {
+		delete(m.receives, id) // its end need not be recorded
+		return
+	}
+	op := m.Log.Op(id)
 	if len(op.Mem) > 0 {
 		delete(m.receives, id) // for a receive into memory, a transfer records the end
 	}
-	op.Args[0] = oplog.Operand{From: rc.Send, Shape: rc.Shape, DType: rc.DType}
 	op.Start, op.Cause = max(m.Engine.Now(), rc.At), rc.Send
 }
 

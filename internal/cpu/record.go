@@ -37,37 +37,53 @@ func operand(v *tl.Value) oplog.Operand {
 	return oplog.Operand{From: v.ID, Shape: v.Shape, DType: v.DType}
 }
 
-// recordBegin records that an operation starts to read memory.
-func (m *System) recordBegin(id oplog.ID) {
-	op := m.Log.Op(id)
-	op.Start = m.Engine.Now()
-	m.setCause(op)
-	switch op.Kind {
+// recordBegin records that an operation of kind k starts to read memory.
+func (m *System) recordBegin(id oplog.ID, k oplog.Kind) {
+	if m.Log.Kept() {
+		op := m.Log.Op(id)
+		op.Start = m.Engine.Now()
+		m.setCause(op)
+	}
+	switch k {
 	case oplog.Load, oplog.Get, oplog.HostRead, oplog.Send:
 		m.Log.Effect(id, oplog.Read)
 	}
 }
 
-// recordEnd records that an operation has written memory.
-func (m *System) recordEnd(id oplog.ID) {
-	op := m.Log.Op(id)
-	op.End = m.Engine.Now()
-	switch k := op.Kind; {
+// recordEnd records that an operation of kind k has written memory.
+func (m *System) recordEnd(id oplog.ID, k oplog.Kind) {
+	if m.Log.Kept() {
+		m.Log.Op(id).End = m.Engine.Now()
+	}
+	switch {
 	case k.IsComposite():
 		// A composite reads its operands tile by tile, each tile after the earlier
 		// accesses to it. Later accesses wait for the end of the composite. So its
 		// reads take effect at its end, when it has read all operands.
 		m.Log.Effect(id, oplog.Read)
 		m.Log.Effect(id, oplog.Write)
-	case k == oplog.Store || k == oplog.Put || k == oplog.HostWrite || k == oplog.Recv && len(op.Mem) > 0:
+	case k == oplog.Store || k == oplog.Put || k == oplog.HostWrite || k == oplog.Recv:
 		m.Log.Effect(id, oplog.Write)
 	}
 }
 
+// recordComposite records when a composite started, and that it has ended.
+func (m *System) recordComposite(t *transfer) {
+	done := &m.Composites[t.number]
+	done.Start, done.End = t.composite.Started(), m.Engine.Now()
+	if m.Log.Kept() {
+		op := m.Log.Op(t.id)
+		op.Start = done.Start
+		if op.Cause == 0 {
+			m.setCause(op)
+		}
+	}
+}
+
 // recordCommand records the times and the cause of a command of the PE's engines in the op
-// log. A command that started when it arrived has no cause. If it started when an operand
-// became ready, that operand is the cause. Otherwise it waited for the previous command,
-// which is the cause.
+// log, which must be kept. A command that started when it arrived has no cause. If it
+// started when an operand became ready, that operand is the cause. Otherwise it waited for
+// the previous command, which is the cause.
 func (p *Element) recordCommand(id oplog.ID, start, end simtime.Time) {
 	m := p.system
 	op := m.Log.Op(id)

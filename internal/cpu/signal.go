@@ -47,7 +47,7 @@ func (c *Core) Notify(peer, number int, op tl.SignalOp, value int64) error {
 	to := c.launch.Home(peer)
 	c.path = c.m.Route(c.path[:0], c.pe.Memory(topology.KindTCM), to.Memory(topology.KindTCM))
 	n := notification{from: c.pe, to: to, signal: number, op: op, value: value, order: c.pe.DMA.LastOrder()}
-	if c.m.Log != nil {
+	if c.m.Log.Kept() {
 		rec := c.newRecord(oplog.Notify)
 		rec.Peer, rec.Signal = int32(to.ID), int32(number)
 		n.id = c.m.Log.Add(rec)
@@ -174,7 +174,7 @@ func (c *Core) syncToPoll() {
 
 // recordSignal records in the op log that the kernel continues because of a signal.
 func (c *Core) recordSignal(number int, s *signal) {
-	if c.m.Log == nil {
+	if !c.m.Log.Kept() {
 		return
 	}
 	op := c.newRecord(oplog.WaitSignal)

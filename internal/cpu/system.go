@@ -23,9 +23,12 @@ type System struct {
 	Graph  *topology.Graph
 	Fabric *fabric.Fabric
 
-	Log   *oplog.Log        // operations of kernels and hosts; nil if none are recorded
+	Log   *oplog.Log        // operations of kernels and hosts; nil if none are recorded, see also oplog.Log.Kept
 	Data  Data              // computes values from the log; nil in a run without values
 	Print func(text string) // prints the output of kernels; may be nil
+
+	// Composites has the composites that have been issued, in a run with an op log.
+	Composites []Composite
 
 	Lines     bool // record the source lines of kernels in the log
 	Measuring bool // measure the usage of the PEs of programs that start from now on
@@ -59,6 +62,13 @@ const (
 	evApplied                  // all earlier accesses of the notification's sender have taken effect
 )
 
+// Composite has the times and the number of matrix tiles of a composite. The times are 0
+// until it has ended.
+type Composite struct {
+	Start, End simtime.Time
+	Tiles      int
+}
+
 // Data computes values for kernels that ask for them.
 type Data interface {
 	// Flush computes the operations that have been logged so far.
@@ -89,7 +99,7 @@ func (m *System) Handle(kind sim.Kind, arg uint64) {
 	case evBegun:
 		t := m.transfers.At(int32(arg))
 		if t.begins--; t.begins <= 0 && t.id != 0 {
-			m.recordBegin(t.id)
+			m.recordBegin(t.id, t.kind)
 		}
 	case evEnded:
 		t := m.transfers.At(int32(arg))
@@ -136,7 +146,7 @@ func (p *Element) Init(m *System, t *pe.Trace) {
 	p.DMA.Init(m.Engine, m.Fabric, &s.DMA, &s.TCM, &p.Tiles)
 	p.Pipeline.Init(m.Engine, &p.Tiles, &p.DMA)
 	p.DMA.Trace, p.Pipeline.Trace = t, t
-	if m.Log != nil {
+	if m.Log.Kept() {
 		p.Pipeline.Scheduled = p.recordCommand
 		p.DMA.Followed = m.recordFollow
 		m.Log.NamePE(int(p.ID), p.String())

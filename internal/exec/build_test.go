@@ -2,6 +2,7 @@ package exec
 
 import (
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/kernbench/kernbench/internal/rapidtest"
@@ -73,6 +74,9 @@ func (b *builder) tile(d numeric.DType, s oplog.Shape, v ...float64) oplog.Opera
 func tile(id oplog.ID, d numeric.DType, s oplog.Shape) oplog.Operand {
 	return oplog.Operand{From: id, Shape: s, DType: d}
 }
+
+// result returns the bytes that the host read with operation id.
+func result(e *Executor, id oplog.ID) []byte { return slices.Concat(e.Result(id)...) }
 
 func num(v float64) oplog.Operand { return oplog.Operand{Scalar: v} }
 

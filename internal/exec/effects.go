@@ -10,18 +10,22 @@ import (
 // goroutine accesses memory.
 func (e *Executor) apply(effect oplog.Effect) error {
 	id := effect.Op
-	if id < 1 || int(id) > len(e.nodes) {
+	n := e.nodes.find(id)
+	if n == nil {
 		return e.fail(id, "an effect names it; the log is damaged")
 	}
-	n := e.node(id)
 	if n.touched[effect.Phase] {
 		return e.fail(id, "its %v is in the log twice; an operation touches memory once", effect.Phase)
 	}
 	n.touched[effect.Phase] = true
-	if effect.Phase == oplog.Read {
-		return e.read(e.log.Op(id))
+	do := e.read
+	if effect.Phase == oplog.Write {
+		do = e.write
 	}
-	return e.write(e.log.Op(id))
+	err := do(e.op(id))
+	n.effects-- // only now, because it keeps the record
+	e.retire(id)
+	return err
 }
 
 // read applies the read effect of op: it copies memory into the value of op. For a
@@ -29,6 +33,10 @@ func (e *Executor) apply(effect oplog.Effect) error {
 func (e *Executor) read(op *oplog.Op) error {
 	switch op.Kind {
 	case oplog.Load, oplog.Get:
+		if v := e.page(op.Mem, e.bytes(op)); v != nil {
+			e.finish(op.ID, v)
+			return nil
+		}
 		v := e.pool.take(e.bytes(op))
 		if masked(op) && len(v.bytes) > 0 { // memory provides the box; the rest is Fill
 			fillWith(v.bytes, op.DType, op.Fill)
@@ -38,11 +46,13 @@ func (e *Executor) read(op *oplog.Op) error {
 		}
 		e.finish(op.ID, v)
 	case oplog.HostRead:
-		v, err := e.gather(op.ID, op.Mem, e.bytes(op))
+		v, err := e.snapshot(op)
 		if err != nil {
 			return err
 		}
-		e.onRead(op, digest(v.bytes))
+		if e.onRead != nil {
+			e.onRead(op, digest(v.parts...))
+		}
 		e.finish(op.ID, v)
 	case oplog.Send:
 		if len(op.Args[0].Mem) == 0 {
@@ -93,11 +103,12 @@ func (e *Executor) write(op *oplog.Op) error {
 		}
 		return e.store(op, op.ID)
 	case oplog.HostWrite:
-		e.mu.Unlock()
-		defer e.mu.Lock()
-		return e.move(op.ID, &cursor{mem: op.Mem}, op.Data, (*memory.Store).Write)
+		shared := op.Shared || !e.nodes.transient // a log that is kept needs the data
+		return e.move(op.ID, &cursor{mem: op.Mem}, op.Data, func(s *memory.Store, addr memory.Addr, data []byte) error {
+			return s.Adopt(addr, data, shared)
+		})
 	case oplog.Scratch, oplog.Zero:
-		return e.zero(op)
+		return e.eachRange(op, (*memory.Store).Zero)
 	}
 	return e.fail(op.ID, "a %v writes no memory, but the log says that it did", op.Kind)
 }
@@ -108,7 +119,14 @@ func (e *Executor) store(op *oplog.Op, from oplog.ID) error {
 	if err := e.await(from); err != nil {
 		return err
 	}
-	if err := e.moveBox(op, e.node(from).value.bytes, (*memory.Store).Write); err != nil {
+	v := e.node(from).value
+	if s := e.wholePages(op.Mem); s != nil && v.refs > 1 && 8*len(v.bytes) >= 7*cap(v.bytes) {
+		// A value that several operations share, such as a message, is shared with memory.
+		v.class = none
+		if err := s.Adopt(memory.Addr(op.Mem[0].Addr), v.bytes, true); err != nil {
+			return e.fail(op.ID, "%w", err)
+		}
+	} else if err := e.moveBox(op, v.bytes, (*memory.Store).Write); err != nil {
 		return err
 	}
 	e.endUse(from)

@@ -138,7 +138,6 @@ func TestErrors(t *testing.T) {
 				}
 			}
 			e.Forget(1)
-			e.End(0)
 		})
 	}
 }

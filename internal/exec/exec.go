@@ -2,6 +2,7 @@ package exec
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/kernbench/kernbench/internal/memory"
@@ -9,7 +10,8 @@ import (
 )
 
 // Executor computes the values of a log while the log grows. Its methods must be called
-// from the goroutine that appends to the log. Flush may start other goroutines.
+// from the goroutine that appends to the log. Other goroutines compute: from a transient
+// log while the caller goes on, and from another log during Flush.
 //
 // What an operation computes must be in the log when the operation is appended. The only
 // exception is the send that a receive takes its value from: Args[0].From is 0 until the
@@ -25,18 +27,17 @@ type Executor struct {
 	threads int
 	grain   int // the cost that justifies another goroutine
 
-	keepTiles   bool                              // keep tiles until Forget or End
-	onRead      func(op *oplog.Op, digest uint64) // called with what a host has read
-	launchTiles map[int32][]oplog.ID              // the tiles of each launch that has not ended
-	unsent      []oplog.ID                        // receives whose send is not known yet
-	err         error                             // the first error, which ends the execution
+	keepTiles bool                              // keep tiles until Forget
+	onRead    func(op *oplog.Op, digest uint64) // called with what a host has read; may be nil
+	queue     queue                             // of a transient log
 
-	applied int // effects that have been applied
-	active  int // number of operations, from the first, that are computed once their operands exist
-
-	// The fields below are shared with the workers.
+	// The fields below are shared with the workers, under the lock.
 	mu          sync.Mutex
-	nodes       []node // by ID - 1
+	err         error      // the first error, which ends the execution
+	unsent      []oplog.ID // receives whose send is not known yet; not of a transient log
+	applied     int        // effects that have been applied
+	active      int        // number of operations, from the first, that are computed once their operands exist
+	nodes       nodes
 	edges       []edge
 	freeEdges   int32                 // head of the list of free edges, or none
 	inputs      map[oplog.ID][]*value // operands that composites have read from memory
@@ -48,19 +49,26 @@ type Executor struct {
 	pool        pool
 	scratches   sync.Pool // *scratch for workers
 	walkScratch scratch   // for the goroutine that walks over the effects
+	pages       [1][]byte // for page
 }
 
 // New returns an executor at the start of the log. The function `mem` returns the memory
 // that holds the bytes of a space. `threads` is the number of goroutines that may compute
-// at a time.
+// at a time. From a transient log, the executor takes a batch of operations whenever the
+// log has enough.
 func New(log *oplog.Log, mem func(oplog.Space) *memory.Store, threads int) *Executor {
 	e := &Executor{
 		log: log, mem: mem, threads: max(1, threads), grain: defaultGrain, keepTiles: true,
-		onRead:      func(op *oplog.Op, digest uint64) { op.Digest = digest },
-		launchTiles: map[int32][]oplog.ID{},
-		inputs:      map[oplog.ID][]*value{},
-		freeEdges:   none,
+		inputs:    map[oplog.ID][]*value{},
+		freeEdges: none,
 	}
+	if log.Transient {
+		log.Full = e.handOver
+		e.nodes.transient = true
+	} else {
+		e.onRead = func(op *oplog.Op, digest uint64) { op.Digest = digest }
+	}
+	e.queue.changed.L = &e.queue.mu
 	e.progress.L = &e.mu
 	e.scratches.New = func() any { return new(scratch) }
 	return e
@@ -70,10 +78,18 @@ func New(log *oplog.Log, mem func(oplog.Space) *memory.Store, threads int) *Exec
 // that can be computed now. After an error the executor does nothing more, and every later
 // call of Flush returns the same error.
 func (e *Executor) Flush() error {
+	if e.log.Transient {
+		e.handOver()
+		e.queue.wait()
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.flush()
-	e.drain()
+	if !e.log.Transient {
+		e.registerOps()
+		e.matchReceives()
+		e.walk(e.log.Effects[e.applied:])
+		e.drain()
+	}
 	return e.err
 }
 
@@ -81,25 +97,24 @@ func (e *Executor) Flush() error {
 const effectsPerPoll = 1 << 10
 
 // poll calls Poll, if Poll is set and no error has occurred before. It records the error
-// that Poll returns.
+// that Poll returns. After Stop, it records errStopped instead.
 func (e *Executor) poll() {
-	if e.Poll != nil && e.err == nil {
+	switch {
+	case e.err != nil:
+	case e.queue.stopped.Load():
+		e.err = errStopped
+	case e.Poll != nil:
 		e.err = e.Poll()
 	}
 }
 
-// flush applies all effects that were logged since the last call, and makes all operations
-// whose operands exist ready to be computed.
-func (e *Executor) flush() {
-	e.registerOps()
-	e.matchReceives()
-	for e.err == nil && e.applied < len(e.log.Effects) {
+// walk applies the next effects, and makes all operations whose operands exist ready to be
+// computed.
+func (e *Executor) walk(effects []oplog.Effect) {
+	for _, effect := range effects {
 		if e.applied%effectsPerPoll == 0 {
-			if e.poll(); e.err != nil {
-				return
-			}
+			e.poll()
 		}
-		effect := e.log.Effects[e.applied]
 		// Do not compute operations before they were issued. This way, values exist for
 		// about as long as their tiles existed in TCM.
 		if e.activate(effect.Op); e.err != nil {
@@ -110,7 +125,7 @@ func (e *Executor) flush() {
 		}
 		e.applied++
 	}
-	e.activate(oplog.ID(len(e.log.Ops)))
+	e.activate(oplog.ID(e.nodes.last))
 }
 
 // Value returns the bytes of the tile that operation id produces. It computes them first if
@@ -123,60 +138,57 @@ func (e *Executor) Value(id oplog.ID) ([]byte, error) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if id < 1 || int(id) > len(e.nodes) {
-		return nil, fmt.Errorf("%s has no value", e.log.Describe(id))
-	}
-	n := e.node(id)
+	n := e.nodes.find(id)
 	switch {
+	case n == nil && id > 0 && int(id) <= e.nodes.last, n != nil && n.done && n.value == nil:
+		return nil, fmt.Errorf("%s: its value is no longer there: ask before the tile is freed and its kernel ends", e.describe(id))
+	case n == nil || !hasValue[n.kind]:
+		return nil, fmt.Errorf("%s has no value", e.describe(id))
+	case n.value != nil && n.value.parts != nil:
+		return slices.Concat(n.value.parts...), nil
 	case n.value != nil:
 		return n.value.bytes, nil
-	case n.done:
-		return nil, fmt.Errorf("%s: its value is no longer there: ask before the tile is freed and its kernel ends", e.log.Describe(id))
-	case !hasValue[e.log.Op(id).Kind]:
-		return nil, fmt.Errorf("%s has no value", e.log.Describe(id))
 	}
 	return nil, e.unavailable(id)
 }
 
-// Result returns the bytes that the host read with operation id, or nil if that read has
-// not happened yet. The bytes are valid until Forget.
-func (e *Executor) Result(id oplog.ID) []byte {
-	if int(id) > len(e.nodes) || e.node(id).value == nil {
-		return nil
+// Result returns the bytes that the host read with operation id, in parts, or nil if that
+// read has not happened yet. The caller must not change the bytes. Flush must have been
+// called before.
+func (e *Executor) Result(id oplog.ID) [][]byte {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if n := e.nodes.find(id); n != nil && n.value != nil {
+		return n.value.parts
 	}
-	return e.node(id).value.bytes
+	return nil
 }
 
 // Forget declares that no operation logged from now on will use the value of operation id,
 // because its tile has left TCM or the host has its Result. The value is kept only until
 // the operations that are already logged have used it.
 func (e *Executor) Forget(id oplog.ID) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.registerOps(); e.err != nil {
+	if e.log.Transient {
+		e.queue.forgotten = append(e.queue.forgotten, id)
 		return
 	}
-	e.node(id).held = false
-	e.drop(id)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.registerOps()
+	e.forget(id)
 }
 
-// End calls Forget for all tiles of a launch that has ended.
-func (e *Executor) End(launch int32) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.registerOps(); e.err != nil {
-		return
-	}
-	for _, id := range e.launchTiles[launch] {
-		e.node(id).held = false
+// forget implements Forget after operation id and its users have been registered.
+func (e *Executor) forget(id oplog.ID) {
+	if n := e.nodes.find(id); n != nil && e.err == nil {
+		n.held = false
 		e.drop(id)
 	}
-	delete(e.launchTiles, launch)
 }
 
 // fail returns an error with the given text that names operation id.
 func (e *Executor) fail(id oplog.ID, format string, args ...any) error {
-	return fmt.Errorf("%s: %w", e.log.Describe(id), fmt.Errorf(format, args...))
+	return fmt.Errorf("%s: %w", e.describe(id), fmt.Errorf(format, args...))
 }
 
 // Eager computes operations one at a time, for machines that need values at once and keep

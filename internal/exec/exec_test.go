@@ -32,7 +32,7 @@ func TestRandomLogs(t *testing.T) {
 				t.Fatal(err)
 			}
 			for id, want := range want.reads {
-				if got := e.Result(id); !bytes.Equal(got, want) {
+				if got := result(e, id); !bytes.Equal(got, want) {
 					t.Fatalf("with %d threads %s reads\n     %x\nwant %x", threads, log.Describe(id), got, want)
 				}
 			}
@@ -118,13 +118,12 @@ func TestIncremental(t *testing.T) {
 			}
 		}
 		for id, want := range want.reads {
-			if got := e.Result(id); !bytes.Equal(got, want) {
+			if got := result(e, id); !bytes.Equal(got, want) {
 				t.Fatalf("%s reads\n     %x\nwant %x", log.Describe(id), got, want)
 			}
 		}
-		for i := range e.nodes {
-			op := log.Ops[i]
-			if n := &e.nodes[i]; n.done && n.value != nil && op.Kind != oplog.HostRead && op.Kind != oplog.Send && n.uses == 0 {
+		for _, op := range log.Ops {
+			if n := e.node(op.ID); n.done && n.value != nil && op.Kind != oplog.HostRead && op.Kind != oplog.Send && n.uses == 0 {
 				t.Fatalf("the value of %s is still there", log.Describe(op.ID))
 			}
 		}
@@ -203,8 +202,8 @@ func TestLargeOperationsInParts(t *testing.T) {
 		if i := numeric.Equal(f32, got, tripled); i >= 0 {
 			t.Errorf("with %d threads element %d of the tile is %v, want %v", threads, i, numeric.Get(f32, got, i), numeric.Get(f32, tripled, i))
 		}
-		if i := numeric.Equal(f32, e.Result(composite), sum); i >= 0 {
-			t.Errorf("with %d threads element %d of the composite is %v, want %v", threads, i, numeric.Get(f32, e.Result(composite), i), numeric.Get(f32, sum, i))
+		if i := numeric.Equal(f32, result(e, composite), sum); i >= 0 {
+			t.Errorf("with %d threads element %d of the composite is %v, want %v", threads, i, numeric.Get(f32, result(e, composite), i), numeric.Get(f32, sum, i))
 		}
 	}
 }
@@ -243,7 +242,7 @@ func TestLongChains(t *testing.T) {
 			if err := e.Flush(); err != nil {
 				t.Fatal(err)
 			}
-			if got := numeric.Get(i32, e.Result(id), 0); got != chain.want {
+			if got := numeric.Get(i32, result(e, id), 0); got != chain.want {
 				t.Errorf("the end of the chain is %v, want %v", got, chain.want)
 			}
 		})

@@ -9,12 +9,16 @@ import (
 
 // node is the state of an operation of the log.
 type node struct {
+	op      *oplog.Op // the operation, if the log is transient; nil after it has ended
 	value   *value
 	out     int32 // head of the list of edges to operations that wait for value
 	waiting int32 // missing operands; while the operation is computed, unfinished parts
 	uses    int32 // logged operations that have not used value yet
 	held    bool  // a kernel, a queue or a host may add uses
 	done    bool  // value exists or has existed
+	exists  bool  // the node has been added and not removed
+	kind    oplog.Kind
+	effects int8 // effects that have not been applied
 
 	touched [oplog.Write + 1]bool // the effects that were applied, by phase
 }
@@ -27,8 +31,6 @@ type edge struct {
 
 // none is the index of no edge, and the size class of no buffer.
 const none = -1
-
-func (e *Executor) node(id oplog.ID) *node { return &e.nodes[id-1] }
 
 // hasValue has an element for each kind of operation that says whether operations of the
 // kind have a value. Its length covers invalid kinds, too.
@@ -62,18 +64,21 @@ func operands(op *oplog.Op) iter.Seq[*oplog.Operand] {
 // Signals and waits do not: their operands only name operations that must come first.
 func usesOperands(k oplog.Kind) bool { return hasValue[k] || k == oplog.Store || k == oplog.Put }
 
-// registerOps adds a node for every operation that has been logged since the last call. It
-// counts how often each value is used as an operand, so that the value is kept until all
-// uses have ended.
+// registerOps adds the operations that have been logged since the last call.
 func (e *Executor) registerOps() {
-	if e.err != nil {
-		return
+	if e.err == nil {
+		e.addOps(e.log.Ops[e.nodes.last:])
 	}
-	first := len(e.nodes)
-	for range len(e.log.Ops) - first {
-		e.nodes = append(e.nodes, node{out: none})
+}
+
+// addOps adds a node for each of the next operations. It counts how often each value is
+// used as an operand, so that the value is kept until all uses have ended.
+func (e *Executor) addOps(ops []oplog.Op) {
+	first := e.nodes.last + 1
+	for i := range ops {
+		e.nodes.add(&ops[i])
 	}
-	for id := oplog.ID(first + 1); int(id) <= len(e.nodes) && e.err == nil; id++ {
+	for id := oplog.ID(first); int(id) <= e.nodes.last && e.err == nil; id++ {
 		e.hold(id)
 		e.countUses(id)
 	}
@@ -96,19 +101,16 @@ func (e *Executor) matchReceives() {
 // hold records how long the value of operation id must be kept, apart from the operations
 // that use the value as an operand. The value of a send is kept until it is received. If a
 // composite or a receive writes its result to memory, the result is kept until it is
-// written. If e.keepTiles is set, a tile is kept until Forget or End.
+// written. If e.keepTiles is set, a tile is kept until Forget.
 func (e *Executor) hold(id oplog.ID) {
-	op, n := e.log.Op(id), e.node(id)
+	op, n := e.op(id), e.node(id)
 	switch {
 	case op.Kind == oplog.Send: // kept until it is received
 		n.held = true
 	case op.Kind.IsComposite(), op.Kind == oplog.Recv && len(op.Mem) > 0:
 		n.uses += int32(min(1, len(op.Mem))) // kept until it is written
-	case e.keepTiles && hasValue[op.Kind]:
-		n.held = true
-		if op.Launch >= 0 {
-			e.launchTiles[op.Launch] = append(e.launchTiles[op.Launch], id)
-		}
+	case hasValue[op.Kind]:
+		n.held = e.keepTiles
 	}
 }
 
@@ -117,20 +119,21 @@ func (e *Executor) hold(id oplog.ID) {
 // is added to e.unsent. When the send becomes known, a later call of countUses makes the
 // receive wait for the value of the send.
 func (e *Executor) countUses(id oplog.ID) {
-	op := e.log.Op(id)
+	op := e.op(id)
 	if !usesOperands(op.Kind) {
 		return
 	}
 	for o := range operands(op) {
+		from := e.nodes.find(o.From)
 		switch {
-		case o.From < 0 || int(o.From) > len(e.nodes):
-			e.err = e.fail(id, "an operand is the value of operation %d, the last in the log is %d; log operations before what uses them", o.From, len(e.nodes))
+		case o.From < 0 || int(o.From) > e.nodes.last:
+			e.err = e.fail(id, "an operand is the value of operation %d, the last in the log is %d; log operations before what uses them", o.From, e.nodes.last)
 			return
-		case o.From > 0 && e.node(o.From).done && e.node(o.From).value == nil:
-			e.err = e.fail(id, "it uses the value of %s, which was forgotten; forget tiles after their last use, and receive a message once", e.log.Describe(o.From))
+		case o.From > 0 && (from == nil || from.done && from.value == nil):
+			e.err = e.fail(id, "it uses the value of %s, which was forgotten; forget tiles after their last use, and receive a message once", e.describe(o.From))
 			return
 		case o.From > 0:
-			e.node(o.From).uses++
+			from.uses++
 			if e.active >= int(id) { // a receive whose send was unknown
 				if e.err = e.verify(op); e.err != nil {
 					return
@@ -138,7 +141,7 @@ func (e *Executor) countUses(id oplog.ID) {
 				e.link(id, o.From)
 				e.deliverOperand(id)
 			}
-		case op.Kind == oplog.Recv:
+		case op.Kind == oplog.Recv && !e.nodes.transient:
 			e.unsent = append(e.unsent, id)
 		}
 	}
@@ -147,12 +150,15 @@ func (e *Executor) countUses(id oplog.ID) {
 // activate allows all operations up to number id to be computed as soon as their operands
 // exist.
 func (e *Executor) activate(id oplog.ID) {
-	for ; e.active < min(int(id), len(e.nodes)) && e.err == nil; e.active++ {
-		op := &e.log.Ops[e.active]
+	for e.active < min(int(id), e.nodes.last) && e.err == nil {
+		next := oplog.ID(e.active + 1)
+		op := e.op(next)
 		if e.err = e.verify(op); e.err != nil {
 			return
 		}
+		e.active++
 		if !hasValue[op.Kind] {
+			e.retire(next)
 			continue
 		}
 		n := e.node(op.ID)
@@ -214,7 +220,7 @@ func (e *Executor) deliverOperand(id oplog.ID) {
 	if n.waiting--; n.waiting > 0 {
 		return
 	}
-	op := e.log.Op(id)
+	op := e.op(id)
 	switch op.Kind {
 	case oplog.Reshape, oplog.Send, oplog.Recv: // the value is the same bytes
 		from := op.Args[0].From
@@ -265,12 +271,15 @@ func (e *Executor) endUse(id oplog.ID) {
 // drop releases the value of operation id if no operation, kernel, queue or host needs it
 // any longer.
 func (e *Executor) drop(id oplog.ID) {
-	n := e.node(id)
-	if n.value == nil || !n.done || n.held || n.uses > 0 {
+	n := e.nodes.find(id)
+	if n == nil {
 		return
 	}
-	e.pool.release(n.value)
-	n.value = nil
+	if n.value != nil && n.done && !n.held && n.uses == 0 {
+		e.pool.release(n.value)
+		n.value = nil
+	}
+	e.retire(id)
 }
 
 // unavailable returns an error that says that the value of operation id does not exist yet.
@@ -281,16 +290,16 @@ func (e *Executor) unavailable(id oplog.ID) error {
 	at, steps := id, 0
 	for next := e.missing(at); next > 0; next = e.missing(at) {
 		at = next
-		if steps++; steps > len(e.nodes) {
-			return e.fail(id, "its value does not exist: it depends on %s, and so on itself; correct what made the log", e.log.Describe(at))
+		if steps++; steps > e.nodes.last {
+			return e.fail(id, "its value does not exist: it depends on %s, and so on itself; correct what made the log", e.describe(at))
 		}
 	}
 	what, read := "it", "its read"
 	if at != id {
-		what = e.log.Describe(at)
+		what = e.describe(at)
 		read = "the read of " + what
 	}
-	if e.log.Op(at).Kind == oplog.Recv {
+	if e.op(at).Kind == oplog.Recv {
 		return e.fail(id, "its value does not exist: %s has no message yet; %s", what, wait)
 	}
 	return e.fail(id, "its value does not exist: %s has not happened; %s", read, wait)
@@ -299,8 +308,8 @@ func (e *Executor) unavailable(id oplog.ID) error {
 // missing returns an operand of operation id that has no value yet, or 0 if all operands
 // have values.
 func (e *Executor) missing(id oplog.ID) oplog.ID {
-	for o := range operands(e.log.Op(id)) {
-		if o.From > 0 && !e.node(o.From).done {
+	for o := range operands(e.op(id)) {
+		if from := e.nodes.find(o.From); from != nil && !from.done {
 			return o.From
 		}
 	}

@@ -287,7 +287,7 @@ func TestMemory(t *testing.T) {
 				if err := e.Flush(); err != nil {
 					t.Fatal(err)
 				}
-				if got := elements(tt.d, e.Result(id)); !slices.Equal(got, tt.want) {
+				if got := elements(tt.d, result(e, id)); !slices.Equal(got, tt.want) {
 					t.Errorf("with %d threads memory is\n     %v\nwant %v", threads, got, tt.want)
 				}
 			}

@@ -15,7 +15,10 @@ func newFlushed(t *testing.T, b *builder) *Executor {
 	return e
 }
 
-func flush(t *testing.T, e *Executor) {
+func flush(t interface {
+	Helper()
+	Fatal(...any)
+}, e *Executor) {
 	t.Helper()
 	if err := e.Flush(); err != nil {
 		t.Fatal(err)
@@ -26,7 +29,7 @@ func wantValue(t *testing.T, e *Executor, id oplog.ID, want ...float64) {
 	t.Helper()
 	got, err := e.Value(id)
 	if err != nil || !slices.Equal(elements(f32, got), want) {
-		t.Errorf("value of %s = %v, %v, want %v", e.log.Describe(id), elements(f32, got), err, want)
+		t.Errorf("value of %s = %v, %v, want %v", e.describe(id), elements(f32, got), err, want)
 	}
 }
 
@@ -54,7 +57,7 @@ func TestForget(t *testing.T) {
 	b.Effect(store, oplog.Write)
 	id := b.read(0, 8)
 	flush(t, e)
-	if got := elements(f32, e.Result(id)); !slices.Equal(got, []float64{1, 2}) {
+	if got := elements(f32, result(e, id)); !slices.Equal(got, []float64{1, 2}) {
 		t.Errorf("the store wrote %v, want [1 2]", got)
 	}
 	wantGone(t, e, x.From)
@@ -72,9 +75,9 @@ func TestForget(t *testing.T) {
 	}
 }
 
-// TestEnd checks that End releases the tiles of its launch, but neither messages nor the
-// tiles of other launches.
-func TestEnd(t *testing.T) {
+// TestForgetKeepsMessages checks that Forget releases a tile, but neither messages nor
+// other tiles.
+func TestForgetKeepsMessages(t *testing.T) {
 	b := &builder{}
 	b.Launches = []oplog.Launch{{Name: "first"}, {Name: "second"}}
 	full := func(launch int32, v float64) oplog.Operand {
@@ -83,13 +86,13 @@ func TestEnd(t *testing.T) {
 	x, y := full(0, 1), full(1, 2)
 	send := b.op(oplog.Op{Kind: oplog.Send, Args: []oplog.Operand{x}})
 	e := newFlushed(t, b)
-	e.End(0)
+	e.Forget(x.From)
 	wantGone(t, e, x.From)
 	wantValue(t, e, y.From, 2)
 	recv := b.op(oplog.Op{Kind: oplog.Recv, Launch: 1, DType: f32, Shape: shape(1), Args: []oplog.Operand{{From: send}}})
 	wantValue(t, e, recv, 1)
 	wantGone(t, e, send)
-	e.End(1)
+	e.Forget(recv)
 	wantGone(t, e, recv)
 }
 

@@ -28,14 +28,53 @@ func (e *Executor) moveBox(op *oplog.Op, value []byte, do accessFunc) error {
 // gather reads the bytes of all accesses in mem, one after another, into a new value of n
 // bytes. Errors name operation id.
 func (e *Executor) gather(id oplog.ID, mem []oplog.Access, n int) (*value, error) {
+	if v := e.page(mem, n); v != nil {
+		return v, nil
+	}
 	v := e.pool.take(n)
 	e.mu.Unlock()
 	defer e.mu.Lock()
 	return v, e.move(id, &cursor{mem: mem}, v.bytes, (*memory.Store).Read)
 }
 
-// zero writes zeros to the memory of op.
-func (e *Executor) zero(op *oplog.Op) error {
+// wholePages returns the memory of an access that consists of consecutive whole pages, or
+// nil if mem is not such an access.
+func (e *Executor) wholePages(mem []oplog.Access) *memory.Store {
+	const size = int64(memory.PageSize)
+	if len(mem) != 1 || mem[0].Rows != 1 && mem[0].Stride != mem[0].RowBytes || mem[0].Addr%size != 0 || mem[0].Bytes()%size != 0 {
+		return nil
+	}
+	return e.mem(mem[0].Space)
+}
+
+// page returns the n bytes of mem as a value that shares its bytes with memory, if they are
+// one page. Otherwise it returns nil.
+func (e *Executor) page(mem []oplog.Access, n int) *value {
+	if n != memory.PageSize {
+		return nil
+	}
+	s := e.wholePages(mem)
+	if s == nil || mem[0].Bytes() != memory.PageSize {
+		return nil
+	}
+	parts, err := s.Snapshot(e.pages[:0], memory.Addr(mem[0].Addr), memory.PageSize)
+	if err != nil {
+		return nil // reading returns the error again
+	}
+	return &value{bytes: parts[0], refs: 1, class: none}
+}
+
+// snapshot returns the bytes of the memory of op as a value in parts.
+func (e *Executor) snapshot(op *oplog.Op) (*value, error) {
+	v := &value{refs: 1, class: none, parts: [][]byte{}}
+	return v, e.eachRange(op, func(s *memory.Store, addr memory.Addr, n memory.Bytes) (err error) {
+		v.parts, err = s.Snapshot(v.parts, addr, n)
+		return err
+	})
+}
+
+// eachRange calls f for each contiguous range of the memory of op.
+func (e *Executor) eachRange(op *oplog.Op, f func(s *memory.Store, addr memory.Addr, n memory.Bytes) error) error {
 	for c := (cursor{mem: op.Mem}); ; {
 		space, addr, n := c.next(1 << 62)
 		if n == 0 {
@@ -45,7 +84,7 @@ func (e *Executor) zero(op *oplog.Op) error {
 		if s == nil {
 			return e.fail(op.ID, "the machine has no memory %v", space)
 		}
-		if err := s.Zero(memory.Addr(addr), memory.Bytes(n)); err != nil {
+		if err := f(s, memory.Addr(addr), memory.Bytes(n)); err != nil {
 			return e.fail(op.ID, "%w", err)
 		}
 	}
@@ -149,8 +188,9 @@ func runs(op *oplog.Op, value []byte) func(yield func([]byte) bool) {
 // value is the bytes of a tile, shared by the operations that only pass it on.
 type value struct {
 	bytes []byte
-	refs  int32 // number of operations that share the bytes
-	class int8  // size class of the buffer in the pool, none if it is not reused
+	parts [][]byte // the bytes of a read by the host, which are in shared pages
+	refs  int32    // number of operations that share the bytes
+	class int8     // size class of the buffer in the pool, none if it is not reused
 }
 
 const (
@@ -160,29 +200,35 @@ const (
 
 // pool keeps free buffers for reuse, by size class: the power of two of their capacity.
 type pool struct {
-	free [maxClass + 1][]*value
+	free  [maxClass + 1][]*value
+	bytes int // total capacity of free
 }
+
+// maxFree is the number of bytes of free buffers that a pool keeps.
+const maxFree = 64 << 20
 
 // take returns a buffer of n bytes with undefined contents.
 func (p *pool) take(n int) *value {
 	class := max(minClass, bits.Len(uint(max(n, 1)-1)))
 	if class > maxClass {
-		return &value{make([]byte, n), 1, none}
+		return &value{bytes: make([]byte, n), refs: 1, class: none}
 	}
 	list := p.free[class]
 	if len(list) == 0 {
-		return &value{make([]byte, n, 1<<class), 1, int8(class)}
+		return &value{bytes: make([]byte, n, 1<<class), refs: 1, class: int8(class)}
 	}
 	v := list[len(list)-1]
 	p.free[class] = list[:len(list)-1]
+	p.bytes -= 1 << class
 	v.bytes, v.refs = v.bytes[:n], 1
 	return v
 }
 
 // release removes one reference to v. After the last reference, the pool keeps the buffer
-// of v for reuse, unless the buffer is too large for the pool.
+// of v for reuse, unless the buffer is too large or the pool has enough.
 func (p *pool) release(v *value) {
-	if v.refs--; v.refs == 0 && v.class != none {
+	if v.refs--; v.refs == 0 && v.class != none && p.bytes < maxFree {
 		p.free[v.class] = append(p.free[v.class], v)
+		p.bytes += 1 << v.class
 	}
 }

@@ -138,19 +138,23 @@ func (e *Executor) checkOperand(op *oplog.Op, o *oplog.Operand) error {
 		}
 		return nil
 	}
-	from := e.log.Op(o.From)
-	if len(o.Mem) > 0 || !isTile(from.Kind) && !(op.Kind == oplog.Recv && from.Kind == oplog.Send) {
-		return fmt.Errorf("an operand is %s, which is no tile", e.log.Describe(o.From))
+	from := e.node(o.From)
+	if len(o.Mem) > 0 || !isTile(from.kind) && !(op.Kind == oplog.Recv && from.kind == oplog.Send) {
+		return fmt.Errorf("an operand is %s, which is no tile", e.describe(o.From))
 	}
-	if got, err := e.unverifiedBytes(from); err != nil || got != want {
-		return fmt.Errorf("an operand of %v %v is %d bytes, but %s has %d", shape, d, want, e.log.Describe(o.From), got)
+	if got, err := e.unverifiedBytes(o.From); err != nil || got != want {
+		return fmt.Errorf("an operand of %v %v is %d bytes, but %s has %d", shape, d, want, e.describe(o.From), got)
 	}
 	return nil
 }
 
-// unverifiedBytes returns the size in bytes of the value of op. It may be called before op
-// has been verified.
-func (e *Executor) unverifiedBytes(op *oplog.Op) (int, error) {
+// unverifiedBytes returns the size in bytes of the value of operation id. It may be called
+// before the operation has been verified.
+func (e *Executor) unverifiedBytes(id oplog.ID) (int, error) {
+	if n := e.node(id); n.done && n.value != nil {
+		return len(n.value.bytes), nil
+	}
+	op := e.op(id)
 	if op.Kind == oplog.Send && len(op.Args) == 1 {
 		return sizeOf(op.Args[0].Shape, op.Args[0].DType)
 	}
@@ -238,8 +242,10 @@ func newMemories() func(oplog.Space) *memory.Store {
 }
 
 // digest returns the FNV-1a hash of bytes that a host has read. Logs record this hash.
-func digest(b []byte) uint64 {
+func digest(parts ...[]byte) uint64 {
 	h := fnv.New64a()
-	h.Write(b) // never fails
+	for _, b := range parts {
+		h.Write(b) // never fails
+	}
 	return h.Sum64()
 }

@@ -51,7 +51,7 @@ func (e *Executor) step(s *scratch) {
 	t := e.ready[len(e.ready)-1]
 	e.ready = e.ready[:len(e.ready)-1]
 	e.queuedCost -= t.cost
-	op, n := e.log.Op(t.id), e.node(t.id)
+	op, n := e.op(t.id), e.node(t.id)
 	if t.to == 0 {
 		n.value = e.pool.take(e.bytes(op))
 		t = e.cut(op, t)
@@ -103,7 +103,7 @@ func (e *Executor) await(id oplog.ID) error {
 			e.step(&e.walkScratch)
 		case e.workers > 0:
 			e.progress.Wait()
-		case e.active < len(e.nodes):
+		case e.active < e.nodes.last:
 			// Through a queue, id may depend on an operation that was issued later.
 			e.activate(oplog.ID(e.active + 1))
 		default:

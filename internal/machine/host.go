@@ -15,9 +15,10 @@ import (
 
 // CopyIn starts to copy n bytes from the host to virtual address va. It calls the event
 // `done` at the end of the copy. `data` holds the bytes to copy; it may be nil in a run
-// that computes no values.
-func (m *Machine) CopyIn(va memory.VA, n memory.Bytes, data []byte, done sim.Event) error {
-	_, err := m.copyHost(oplog.HostWrite, va, n, data, done)
+// that computes no values. The caller must not change `data` afterwards. If `shared` is
+// false, the machine may change it.
+func (m *Machine) CopyIn(va memory.VA, n memory.Bytes, data []byte, shared bool, done sim.Event) error {
+	_, err := m.copyHost(oplog.Op{Kind: oplog.HostWrite, Data: data, Shared: shared}, va, n, done)
 	return err
 }
 
@@ -25,7 +26,7 @@ func (m *Machine) CopyIn(va memory.VA, n memory.Bytes, data []byte, done sim.Eve
 // `done` at the end of the copy. It returns the number of the copy in the op log; the bytes
 // are the value of that operation.
 func (m *Machine) CopyOut(va memory.VA, n memory.Bytes, done sim.Event) (oplog.ID, error) {
-	return m.copyHost(oplog.HostRead, va, n, nil, done)
+	return m.copyHost(oplog.Op{Kind: oplog.HostRead}, va, n, done)
 }
 
 // Clear sets n bytes at virtual address va to zero, as in newly allocated memory. It takes
@@ -85,26 +86,26 @@ func (m *Machine) HostPeek(va memory.VA, n memory.Bytes, done sim.Event) error {
 }
 
 // copyHost starts a copy between the host and memory. It adds the copy to the op log and
-// returns its number there, or 0 if there is no op log. `kind` gives the direction. `data`
-// holds the bytes of a copy to memory.
-func (m *Machine) copyHost(kind oplog.Kind, va memory.VA, n memory.Bytes, data []byte, done sim.Event) (oplog.ID, error) {
+// returns its number there, or 0 if there is no op log. `what` has the kind, which gives
+// the direction, and the data of a copy to memory.
+func (m *Machine) copyHost(what oplog.Op, va memory.VA, n memory.Bytes, done sim.Event) (oplog.ID, error) {
 	pieces, err := m.translate(nil, va, 1, n, n)
 	if err != nil {
 		return 0, err
 	}
 	var id oplog.ID
 	if m.Log != nil {
-		op := m.newHostOp(kind, pieces, n)
-		op.Data = data
+		op := m.newHostOp(what.Kind, pieces, n)
+		op.Data, op.Shared = what.Data, what.Shared
 		id = m.Log.Add(op)
 	}
-	begun, ended := m.Copy(id, len(pieces), done)
+	begun, ended := m.Copy(id, what.Kind, len(pieces), done)
 	if len(pieces) == 0 {
 		m.Engine.Call(begun)
 		m.Engine.Call(ended)
 	}
 	for _, p := range pieces {
-		m.HostCopy(kind == oplog.HostWrite, p.Memory, p.Region, ended)
+		m.HostCopy(what.Kind == oplog.HostWrite, p.Memory, p.Region, ended)
 		m.Engine.Call(begun)
 	}
 	return id, nil
@@ -123,7 +124,7 @@ func (m *Machine) newHostOp(kind oplog.Kind, pieces []pe.Access, n memory.Bytes)
 // LogBarrier adds a barrier to the op log: because the host waited, every operation before
 // the barrier happened before every operation after it.
 func (m *Machine) LogBarrier() {
-	if m.Log != nil {
+	if m.Log.Kept() {
 		op := m.newHostOp(oplog.Barrier, nil, 0)
 		op.Start, op.End = op.Issue, op.Issue
 		m.Log.Add(op)

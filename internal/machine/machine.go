@@ -3,6 +3,7 @@ package machine
 import (
 	"cmp"
 	"fmt"
+	"sync"
 
 	"github.com/kernbench/kernbench/internal/cpu"
 	"github.com/kernbench/kernbench/internal/fabric"
@@ -28,9 +29,11 @@ type Machine struct {
 	Configs []topology.Origin
 	Races   []string
 
+	memoryLock sync.Mutex // for memories, which the data phase uses at the same time
+	memories   map[memory.ID]*Memory
+
 	tracer   *tracer
 	pes      []*PE // by PEID; nil until first used
-	memories map[memory.ID]*Memory
 	launcher launcher
 	queues   *ipcq.Queues
 }
@@ -55,8 +58,11 @@ type Options struct {
 	Fidelity fabric.Fidelity
 	Limit    simtime.Time // simulated time after which a run fails; 0 is DefaultLimit
 	Log      bool         // keep an op log
-	NoLines  bool         // omit the source lines of kernels, a quarter of the log's cost
-	Trace    *trace.Recorder
+	// Transient removes operations from the op log when the data phase has taken them, and
+	// omits what the data phase does not need.
+	Transient bool
+	NoLines   bool // omit the source lines of kernels, a quarter of the log's cost
+	Trace     *trace.Recorder
 }
 
 // DefaultLimit is the default limit of simulated time. It stops endless kernels.
@@ -77,7 +83,7 @@ func New(g *topology.Graph, o Options) *Machine {
 	})
 	m.Engine.Limit = cmp.Or(o.Limit, DefaultLimit)
 	if o.Log {
-		m.Log = &oplog.Log{}
+		m.Log = &oplog.Log{Transient: o.Transient}
 	}
 	m.Find, m.Route, m.Reserve, m.Release = m.translate, m.findRoute, m.reserveTCM, m.releaseTCM
 	m.queues = ipcq.New(m.Engine)
@@ -181,7 +187,10 @@ type Memory struct {
 }
 
 // Memory returns the allocator and the content of memory id. It creates them on first use.
+// The data phase may call Memory at any time.
 func (m *Machine) Memory(id memory.ID) *Memory {
+	m.memoryLock.Lock()
+	defer m.memoryLock.Unlock()
 	if m.memories[id] == nil {
 		size := m.size(id)
 		m.memories[id] = &Memory{memory.Allocator{Memory: id, Size: size}, memory.Store{Memory: id, Size: size}}

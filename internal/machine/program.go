@@ -161,7 +161,7 @@ func (r *Run) prepare() (err error) {
 		r.queues.disconnect()
 		return fmt.Errorf("launch %s: %w", r.Name, err)
 	}
-	if m.Log == nil {
+	if !m.Log.Kept() {
 		return nil
 	}
 	r.cpus.Log = int32(len(m.Log.Launches))

@@ -156,7 +156,7 @@ func (s *transcript) write(t *testing.T, d *datadriven.TestData) (string, error)
 		}
 		data = binary.LittleEndian.AppendUint32(data, math.Float32bits(float32(v)))
 	}
-	return "", s.CopyIn(va, n, append(data, make([]byte, int(n)-len(data))...), sim.Event{})
+	return "", s.CopyIn(va, n, append(data, make([]byte, int(n)-len(data))...), false, sim.Event{})
 }
 
 func (s *transcript) read(t *testing.T, d *datadriven.TestData) (string, error) {

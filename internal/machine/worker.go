@@ -77,13 +77,13 @@ func (w *Worker) recordIdle() {
 func (w *Worker) displayName() string { return w.name + "@" + w.pe.String() }
 
 // Begin records in the op log that a task begins. It returns the number of the log entry,
-// or 0 if there is no op log. `number` is the number of the task at its rank. `after` lists
+// or 0 if no op log is kept. `number` is the number of the task at its rank. `after` lists
 // the TaskEnds that precede the task, and `cause` is the TaskEnd that released it. The log
 // keeps the slice `after`, so the caller must not change it. Members of a task group may
 // use the same slice.
 func (w *Worker) Begin(name string, number int, after []oplog.Operand, cause oplog.ID) oplog.ID {
 	log := w.run.machine.Log
-	if log == nil {
+	if !log.Kept() {
 		return 0
 	}
 	op := w.newTaskOp(oplog.TaskBegin, number)
@@ -92,10 +92,10 @@ func (w *Worker) Begin(name string, number int, after []oplog.Operand, cause opl
 }
 
 // End records in the op log that the task of the latest Begin has ended. It returns the
-// number of the log entry, or 0 if there is no op log. `number` is the number that was
+// number of the log entry, or 0 if no op log is kept. `number` is the number that was
 // passed to Begin. Everything that the kernels of the task started must have ended.
 func (w *Worker) End(number int) oplog.ID {
-	if w.run.machine.Log == nil {
+	if !w.run.machine.Log.Kept() {
 		return 0
 	}
 	return w.run.machine.Log.Add(w.newTaskOp(oplog.TaskEnd, number))

@@ -12,14 +12,22 @@ import (
 
 var hbm = ID{Kind: oplog.HBM, SIP: 0, Cube: 5, PE: 3}
 
-// TestStoreAgainstBytes runs random reads, writes and zeroings on a Store. It checks their
-// results against a plain slice of bytes.
+// TestStoreAgainstBytes runs random reads, writes, adoptions, snapshots and zeroings on a
+// Store. It checks their results against a plain slice of bytes.
 func TestStoreAgainstBytes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		size := rapid.IntRange(1, 5*pageSize).Draw(t, "size")
+		size := rapid.IntRange(1, 5*PageSize).Draw(t, "size")
 		s := Store{Memory: hbm, Size: Bytes(size)}
 		want := make([]byte, size)
 		written := map[int]bool{} // pages that may exist
+
+		type kept struct{ part, was []byte }
+		var unchanged []kept // snapshots and adopted slices, which later writes must not change
+		keep := func(parts ...[]byte) {
+			for _, p := range parts {
+				unchanged = append(unchanged, kept{p, bytes.Clone(p)})
+			}
+		}
 
 		span := func(t *rapid.T) (at, n int) {
 			at = rapid.IntRange(0, size).Draw(t, "at")
@@ -34,8 +42,31 @@ func TestStoreAgainstBytes(t *testing.T) {
 				}
 				copy(want[at:], src)
 				for i := at; i < at+n; i++ {
-					written[i/pageSize] = true
+					written[i/PageSize] = true
 				}
+			},
+			"adopt": func(t *rapid.T) {
+				at, n := span(t)
+				src := bytes.Repeat([]byte{rapid.Byte().Draw(t, "b")}, n)
+				shared := rapid.Bool().Draw(t, "shared")
+				if err := s.Adopt(Addr(at), src, shared); err != nil {
+					t.Fatal(err)
+				}
+				copy(want[at:], src)
+				for i := at; i < at+n; i++ {
+					written[i/PageSize] = true
+				}
+				if shared {
+					keep(src)
+				}
+			},
+			"snapshot": func(t *rapid.T) {
+				at, n := span(t)
+				parts, err := s.Snapshot(nil, Addr(at), Bytes(n))
+				if err != nil || !bytes.Equal(bytes.Join(parts, nil), want[at:at+n]) {
+					t.Fatalf("Snapshot(%d, %d bytes) differs from what was written; error %v", at, n, err)
+				}
+				keep(parts...)
 			},
 			"zero": func(t *rapid.T) {
 				at, n := span(t)
@@ -44,7 +75,7 @@ func TestStoreAgainstBytes(t *testing.T) {
 				}
 				clear(want[at : at+n])
 				for i := range written {
-					if at <= i*pageSize && min((i+1)*pageSize, size) <= at+n {
+					if at <= i*PageSize && min((i+1)*PageSize, size) <= at+n {
 						delete(written, i)
 					}
 				}
@@ -60,8 +91,13 @@ func TestStoreAgainstBytes(t *testing.T) {
 				}
 			},
 			"": func(t *rapid.T) {
-				if got, want := s.Resident(), Bytes(len(written)*pageSize); got != want {
+				if got, want := s.Resident(), Bytes(len(written)*PageSize); got != want {
 					t.Fatalf("Resident() = %v, want %v", got, want)
+				}
+				for i, k := range unchanged {
+					if !bytes.Equal(k.part, k.was) {
+						t.Fatalf("a write changed snapshot or adopted slice %d", i)
+					}
 				}
 			},
 		})
@@ -96,7 +132,7 @@ func TestStoreIsLazy(t *testing.T) {
 	if err := s.Write(15<<30-1, []byte{1, 2}); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := s.Resident(), Bytes(2*pageSize); got != want {
+	if got, want := s.Resident(), Bytes(2*PageSize); got != want {
 		t.Errorf("Resident() after two bytes on a page boundary = %v, want %v", got, want)
 	}
 	if err := s.Zero(0, s.Size); err != nil {

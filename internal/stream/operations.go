@@ -139,7 +139,7 @@ func (s *Scheduler) Starting(op *Operation) (after []int32) {
 	}
 	s.inFlight++
 	op.started = true
-	if s.Machine.Log == nil || op.Run == nil {
+	if !s.Machine.Log.Kept() || op.Run == nil {
 		return nil
 	}
 	next := int32(len(s.Machine.Log.Launches)) // the number that the launch of op will have
@@ -170,17 +170,9 @@ type use struct {
 }
 
 // onIdle prepares for an operation that starts while no other operation is in flight. All
-// later operations then come after all earlier ones. Therefore onIdle may clear the op log,
-// and forgets which launches used which storages.
+// later operations then come after all earlier ones. Therefore onIdle forgets which
+// launches used which storages.
 func (s *Scheduler) onIdle() {
-	if s.Values != nil && !s.KeepsLog && len(s.Machine.Log.Ops) > longLog {
-		if err := s.Values.Flush(); err != nil {
-			s.Machine.Engine.Stop(err)
-			return
-		}
-		s.Machine.Log.Reset()
-		s.startExecutor()
-	}
 	s.Machine.LogBarrier()
 	s.main.stream.last = 0
 	for _, r := range s.ranks {

@@ -18,12 +18,11 @@ import (
 
 // Options configures a Scheduler.
 type Options struct {
-	Context  context.Context // when it is done, the run ends
-	Machine  *machine.Machine
-	Data     bool          // whether values are computed
-	Threads  int           // number of threads that compute values
-	KeepsLog bool          // whether the whole op log is kept, not only the part that is needed to compute values
-	Stall    time.Duration // how long, in wall-clock time, a rank or kernel may run without requesting an operation
+	Context context.Context // when it is done, the run ends
+	Machine *machine.Machine
+	Data    bool          // whether values are computed
+	Threads int           // number of threads that compute values
+	Stall   time.Duration // how long, in wall-clock time, a rank or kernel may run without requesting an operation
 
 	// Misuse returns the error for a mistake in the use of the operation op; text describes
 	// the mistake.
@@ -90,10 +89,6 @@ func (s *Scheduler) startExecutor() {
 	m.Data = s.Values
 }
 
-// longLog is the number of operations in the op log after which the log is cleared, unless
-// Options.KeepsLog is set. A long program then needs no more memory than a short one.
-const longLog = 1 << 16
-
 // Main returns the rank that stands for the program itself.
 func (s *Scheduler) Main() *Rank { return s.main }
 
@@ -151,11 +146,15 @@ func (s *Scheduler) ForbidOperations(f func()) {
 	f()
 }
 
-// Close ends all kernels and ranks that still run. It cannot end an endless loop of Go
-// code.
+// Close ends all kernels and ranks that still run, and the computation of values. It cannot
+// end an endless loop of Go code.
 func (s *Scheduler) Close() {
-	if !s.Lost() {
-		s.Machine.Close()
+	if s.Lost() {
+		return
+	}
+	s.Machine.Close()
+	if s.Values != nil {
+		s.Values.Stop()
 	}
 }
 
