@@ -51,11 +51,12 @@ func TestCut(t *testing.T) {
 		want                  cut
 	}{
 		{0, 8, 4, cut{}},
-		{1, 8, 4, cut{1, 1}},
-		{24, 8, 4, cut{1, 3}},
-		{25, 8, 4, cut{2, 2}}, // with 4 slots, 3 messages are sent ahead
-		{1 << 20, 1024, 256, cut{6, 171}},
-		{100, 8, 1, cut{13, 1}},
+		{1, 8, 4, cut{1, 1, 1}},
+		{9, 8, 4, cut{1, 2, 8}}, // a chunk and the rest
+		{24, 8, 4, cut{1, 3, 8}},
+		{25, 8, 4, cut{2, 2, 8}}, // with 4 slots, 3 messages are sent ahead
+		{1 << 20, 1024, 256, cut{6, 171, 1024}},
+		{100, 8, 1, cut{13, 1, 8}},
 	} {
 		if got := newCut(&Plan{Chunk: c.chunk, Slots: c.slots}, c.largest); got != c.want {
 			t.Errorf("%d elements in messages of %d, %d slots: %v, want %v", c.largest, c.chunk, c.slots, got, c.want)
