@@ -30,15 +30,15 @@ func (s Settings) Size(p *Plan, q topology.IPCQ) {
 	p.Grows = s.ChunkBytes == 0
 }
 
-// Fit sets the number of tiles of the plan for algorithm a, of which `tcm` bytes of TCM are
-// free for tiles. Before that, it sets Chunk and Slots to the message size that the
-// algorithm chooses, unless the user has given a size. The size depends only on the plan,
-// so all ranks choose the same.
+// Fit sets the number of tiles of the plan for algorithm a. `tcm` is the number of bytes of
+// TCM that are free for tiles. Before that, it sets Chunk and Slots to the message size that
+// the algorithm chooses, unless the user has given a size. The size depends only on the
+// plan, so all ranks choose the same.
 //
 // Messages grow with the data: the algorithm says how many messages its data needs so that
 // links and memory stay busy. A message takes at most a quarter of a queue, so that others
-// are sent ahead, and at most 1/64 of TCM. The number of messages changes by at most one
-// from one size to the next, so that no size takes longer than a larger size.
+// are sent ahead, and at most 1/64 of TCM. The size grows with the data in steps of one
+// element, so that no size takes much longer than a larger size.
 func (p *Plan) Fit(a *Algorithm, tcm topology.Bytes) {
 	const share, tiles = 4, 64
 	size := p.DType.Size()
