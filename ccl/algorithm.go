@@ -25,6 +25,11 @@ type Algorithm struct {
 	// Tiles is the number of tiles, each as large as a message, that must fit in TCM for
 	// the kernel; 0 means topology.LeastTiles.
 	Tiles int
+	// Divide returns a number of elements that follow each other in messages, such as a
+	// block, and the number of messages that they need so that links stay busy. If the user
+	// gives no message size, messages grow until there are no more than that (see
+	// [Plan.Fit]). If Divide is nil, messages are as large as a slot.
+	Divide func(p *Plan) (elems, messages int)
 	// Kernel runs the collective on one rank.
 	Kernel func(t *tl.PE, a *Args)
 	// Schedule describes the messages of the kernel. Package ccl/cost computes the time of

@@ -13,13 +13,12 @@ import "github.com/kernbench/kernbench/tl"
 type blockFlow struct {
 	*member
 	blockSteps
-	block    func(rank int) block // the flow's share of a rank's block
-	largest  int                  // elements of a block
-	segments int
-	pieces   int                   // number of messages of a segment of a block
-	reduces  int                   // number of steps of the reduce-scatter, which come first
-	last     int                   // first step of the last phase, in which no block is sent twice
-	held     map[heldBlock]tl.Tile // blocks that are held in TCM
+	block   func(rank int) block // the flow's share of a rank's block
+	largest int                  // elements of a block
+	cut
+	reduces int                   // number of steps of the reduce-scatter, which come first
+	last    int                   // first step of the last phase, in which no block is sent twice
+	held    map[heldBlock]tl.Tile // blocks that are held in TCM
 	// joined is set if there is little data. It joins all blocks of a step into one, given
 	// the rank of the first of them, and returns the joined block and its number of
 	// messages. From step joinedFrom on, such blocks are kept in the memory of the output
@@ -73,12 +72,12 @@ func (f *blockFlow) index(at item) int {
 // under which a tile with these elements may be held in TCM.
 func (f *blockFlow) message(at item, rank int) (block, heldBlock) {
 	if f.joined != nil {
-		x, messages := f.joined(at.step, rank)
-		return x.slice(part(x.n, at.message, messages)), heldBlock{}
+		x, _ := f.joined(at.step, rank)
+		return x.slice(chunk(x.n, at.message, f.Chunk)), heldBlock{}
 	}
 	key := heldBlock{at.segment, rank, at.message % f.pieces}
 	x := f.block(rank)
-	return x.slice(part(x.n, at.segment*f.pieces+key.piece, f.segments*f.pieces)), key
+	return x.slice(f.piece(x.n, at.segment, key.piece)), key
 }
 
 // receivedMessage returns the elements that this rank receives in item `at`, and the key

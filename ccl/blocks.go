@@ -13,30 +13,46 @@ func part(n, i, parts int) (from, count int) {
 	return from, (i+1)*n/parts - from
 }
 
-// messages divides n elements into messages of at most p.Chunk elements. It yields the
-// offset and the length of each message.
+// chunk divides n elements into chunks of `size` elements, of which the last may be shorter.
+// It returns the offset and the length of chunk i. Chunks after the last are empty.
+//
+// The size of chunks does not depend on n, except where algorithms say so. So a few more
+// elements never make the other messages smaller, and never make a collective faster.
+func chunk(n, i, size int) (from, count int) {
+	from = min(i*size, n)
+	return from, min(size, n-from)
+}
+
+// messages divides n elements into messages of p.Chunk elements. It yields the offset and
+// the length of each message.
 func (p *Plan) messages(n int) iter.Seq2[int, int] {
 	return func(yield func(from, count int) bool) {
-		parts := tl.CDiv(n, p.Chunk)
-		for i := 0; i < parts && yield(part(n, i, parts)); i++ {
+		for i := 0; i*p.Chunk < n && yield(chunk(n, i, p.Chunk)); i++ {
 		}
 	}
 }
 
 // cut says how all blocks of a collective are divided into messages: each block into the
 // same number of segments, and each segment into the same number of pieces. A piece is a
-// message.
-type cut struct{ segments, pieces int }
+// message of the given number of elements. The last pieces of a block may be shorter or
+// empty.
+type cut struct{ segments, pieces, elems int }
 
-// newCut returns the cut for blocks of at most `largest` elements. It has the fewest
-// segments such that no segment has more pieces than a rank may send ahead (see Ahead).
-func newCut(p *Plan, largest int) cut {
-	messages := tl.CDiv(largest, p.Chunk)
-	if messages == 0 {
+// newCut returns the cut for blocks of at most `largest` elements into messages of p.Chunk
+// elements. It has the fewest segments such that no segment has more pieces than a rank may
+// send ahead (see Ahead).
+func newCut(p *Plan, largest int) cut { return newCutInto(largest, p.Chunk, p.Ahead()) }
+
+// newCutInto returns the cut for blocks of at most `largest` elements into messages of
+// `elems` elements, and into segments of at most `pieces` messages.
+func newCutInto(largest, elems, pieces int) cut {
+	elems = min(largest, elems)
+	if elems == 0 {
 		return cut{}
 	}
-	segments := tl.CDiv(messages, p.Ahead())
-	return cut{segments, tl.CDiv(messages, segments)}
+	messages := tl.CDiv(largest, elems)
+	segments := tl.CDiv(messages, pieces)
+	return cut{segments, tl.CDiv(messages, segments), elems}
 }
 
 // Ahead returns how many messages a rank sends ahead of the messages that it receives. A
@@ -51,8 +67,11 @@ func (p *Plan) Ahead() int { return max(1, 2*(p.Slots+1)/3) }
 // piece returns the offset and the length of one piece of one segment, in a block of n
 // elements.
 func (c cut) piece(n, segment, piece int) (from, count int) {
-	return part(n, segment*c.pieces+piece, c.segments*c.pieces)
+	return chunk(n, segment*c.pieces+piece, c.elems)
 }
+
+// mean returns the mean number of elements of the messages of a block of n elements.
+func (c cut) mean(n int) int { return tl.CDiv(n, c.segments*c.pieces) }
 
 // block is n elements that travel together. in and out are their addresses in the rank's
 // input and output; they are zero if the rank does not have or does not need the elements.

@@ -15,6 +15,12 @@ func bucketAlgorithm(name, summary string, neighbors func(*Plan, int) []Neighbor
 	return builtin(&Algorithm{
 		Name: name, Summary: summary, Collectives: append([]Collective{AllReduce, AllGather, ReduceScatter}, also...),
 		Neighbors: neighbors, Inbox: bucketInbox, Tiles: 3,
+		Divide: func(p *Plan) (elems, messages int) {
+			if p.Collective == AllToAll {
+				return p.Largest(), blockMessages
+			}
+			return divideBlocks(p, paths(p, 0))
+		},
 		Schedule: func(p *Plan) Schedule {
 			if p.Collective == AllToAll {
 				return newExchange(p, Exchange{Ring: true}, p.Largest())
@@ -28,6 +34,25 @@ func bucketAlgorithm(name, summary string, neighbors func(*Plan, int) []Neighbor
 			newBucketPipeline(m, paths(m.Plan, m.Rank)).run()
 		}
 	})
+}
+
+// blockMessages is the number of messages of a block that keep the links of a ring busy:
+// while one message is in flight, the rank sends the others.
+const blockMessages = 16
+
+// divideBlocks returns the elements of the largest block that moves along one of the paths,
+// and the number of its messages. Several dimensions need more messages, because a block
+// moves along one dimension after another.
+func divideBlocks(p *Plan, list []path) (elems, messages int) {
+	steps := 0
+	for i := range list {
+		f := newBucketFlow(p.withoutPE(0), list[i])
+		elems, steps = max(elems, f.largest), f.steps()
+	}
+	if len(list[0].dims) < 2 {
+		return elems, blockMessages
+	}
+	return elems, blockMessages * steps
 }
 
 // bucketInbox returns the maximum number of elements that a rank receives from one
@@ -191,9 +216,10 @@ func (b *bucket) phases(f *blockFlow) (list []Phase) {
 		at := &b.list[i]
 		d := &b.dims[at.k]
 		next := f.Rank + (d.cycle[(d.place+1)%d.size()]-d.cycle[d.place])*d.stride
-		p := Phase{0, next, int(d.next), d.size() - 1, f.messages(at.first), tl.CDiv(f.largest, f.segments*f.pieces), !at.gathers}
+		p := Phase{0, next, int(d.next), d.size() - 1, f.messages(at.first), f.elems, f.mean(f.largest), !at.gathers}
 		if f.joined != nil {
-			p.Elems = tl.CDiv(b.groupSize(at.k)*f.largest, p.Messages)
+			n := b.groupSize(at.k) * f.largest
+			p.Elems, p.Mean = min(n, f.Chunk), tl.CDiv(n, p.Messages)
 		}
 		list = append(list, p)
 	}
@@ -234,17 +260,18 @@ func newBucketPipeline(m *member, list []path) *pipeline {
 	if several { // short segments keep the links of all dimensions busy
 		pieces = max(1, min(messages/(16*steps), maxPieces, room/held, m.Ahead()/group))
 	}
-	l.segments = tl.CDiv(messages, pieces)
-	pieces = tl.CDiv(messages, l.segments)
-	for _, f := range all {
-		f.segments, f.pieces = l.segments, pieces
+	c := newCutInto(largest, chunk, pieces)
+	l.segments = c.segments
+	for _, f := range all { // all flows have the same number of messages, in proportion to their shares
+		f.cut = c
+		f.elems = tl.CDiv(c.elems*f.largest, largest)
 		if several && m.Collective == AllReduce && messages == 1 {
 			f.blockSteps.(*bucket).join(f)
 		}
 	}
 	l.spacing = steps
 	if several && l.segments > 1 {
-		l.spacing = l.chooseSpacing(steps, m.Ahead(), tl.CDiv(steps*held*pieces, room))
+		l.spacing = l.chooseSpacing(steps, m.Ahead(), tl.CDiv(steps*held*c.pieces, room))
 	}
 	return l
 }

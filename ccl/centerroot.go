@@ -16,7 +16,14 @@ var CenterRoot = builtin(&Algorithm{
 	Collectives: []Collective{AllReduce},
 	Neighbors:   centerRootNeighbors,
 	Inbox:       func(p *Plan) int { return 2 * p.Count(0) },
-	Schedule:    centerRootSchedule,
+	Divide: func(p *Plan) (elems, messages int) {
+		l := p.hierarchy()
+		if l.cubes() == 1 && p.usesRootRings() {
+			return divideBlocks(p, rootPaths(p, 0))
+		}
+		return divideTree(p, l.CubeW+l.CubeH+l.W+l.H)
+	},
+	Schedule: centerRootSchedule,
 }, (*member).centerRoot)
 
 // hierarchy returns the layout of the ranks: which device and cube each rank is on. If the

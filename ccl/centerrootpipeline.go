@@ -31,13 +31,11 @@ func newRootPipeline(m *member, list []path) *rootPipeline {
 	each := len(l.flows) * m.Ranks * pieces // number of chunks of a segment
 	x.segment = func(chunk int) int { return chunk / each }
 	x.chunks = func(i int) (at, n int, more bool) {
-		b := l.flows[i%each/(m.Ranks*pieces)].(*blockFlow).blockSteps.(*bucket)
-		at, n = b.share(m.Count(0))
-		for _, p := range [2][2]int{{i / pieces % m.Ranks, m.Ranks}, {i/each*pieces + i%pieces, l.segments * pieces}} {
-			from, count := part(n, p[0], p[1])
-			at, n = at+from, count
-		}
-		return at, n, i < each*l.segments
+		f := l.flows[i%each/(m.Ranks*pieces)].(*blockFlow)
+		share, n := f.blockSteps.(*bucket).share(m.Count(0))
+		block, n := part(n, i/pieces%m.Ranks, m.Ranks)
+		at, n = f.piece(n, i/each, i%pieces)
+		return share + block + at, n, i < each*l.segments
 	}
 	return x
 }

@@ -40,7 +40,7 @@ type Tuning struct {
 	NSlots       int                   `yaml:"n_slots,omitempty" range:"1..65536"`   // number of slots of a queue; as in the topology if not given
 	SlotSize     topology.Bytes        `yaml:"slot_size,omitempty"`                  // size of a slot; as in the topology if not given
 	CreditBytes  topology.Bytes        `yaml:"credit_bytes,omitempty"`               // size of the message that returns a credit; as in the topology if not given
-	ChunkBytes   topology.Bytes        `yaml:"chunk_bytes,omitempty"`                // largest message, at most n_slots·slot_size; the size of a slot if not given
+	ChunkBytes   topology.Bytes        `yaml:"chunk_bytes,omitempty"`                // largest message, at most n_slots·slot_size; chosen by the algorithm if not given
 	RootCube     *int                  `yaml:"root_cube,omitempty" range:"0..65535"` // cube of each SIP where center_root forms sums; the cube in the middle if not given
 }
 
@@ -53,7 +53,7 @@ type Entry struct {
 }
 
 // Settings is an entry merged with the defaults. Zero values mean: as in the topology; for
-// ChunkBytes, the size of a slot; for WorldSize, all PEs.
+// ChunkBytes, the choice of the algorithm; for WorldSize, all PEs.
 type Settings struct {
 	Algorithm    string
 	BufferKind   topology.BufferKind

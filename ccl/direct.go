@@ -13,8 +13,19 @@ var Direct = builtin(&Algorithm{
 	},
 	Neighbors: directNeighbors,
 	Inbox:     directInbox,
-	Schedule:  directSchedule,
+	Divide: func(p *Plan) (elems, messages int) {
+		if p.Collective.Rooted() {
+			return divideTree(p, 1)
+		}
+		return directLargest(p), exchangeMessages
+	},
+	Schedule: directSchedule,
 }, (*member).direct)
+
+// exchangeMessages is the number of messages of a block that ranks exchange directly. The
+// first and the last message do not overlap with others, so there are more messages than on
+// a ring.
+const exchangeMessages = 64
 
 // directNeighbors returns the neighbours of a rank. In a rooted collective, the neighbours
 // of the root are all other ranks, and every other rank has only the root as a neighbour.

@@ -11,6 +11,7 @@ var DirectOnePhase = builtin(&Algorithm{
 	Summary:     "all data from each rank to every other rank in one step; each rank forms the sum",
 	Collectives: []Collective{AllReduce},
 	Neighbors:   directNeighbors,
+	Divide:      func(p *Plan) (elems, messages int) { return p.Count(0), exchangeMessages },
 	Inbox:       func(p *Plan) int { return p.Count(0) },
 	Schedule:    func(p *Plan) Schedule { return newExchange(p, Exchange{Steps: 1, Combines: 1}, p.Count(0)) },
 }, func(m *member) {

@@ -16,6 +16,7 @@ var DoubleTree = builtin(&Algorithm{
 	Collectives: []Collective{AllReduce},
 	Neighbors:   doubleTreeNeighbors,
 	Inbox:       treeInbox,
+	Divide:      func(p *Plan) (elems, messages int) { return divideTree(p, 2*bits.Len(uint(p.Ranks))) }, // half of the elements
 	Schedule: func(p *Plan) (s Schedule) {
 		for _, tree := range halfTrees {
 			s.Trees = append(s.Trees, treeShape(tree.node).schedule(p).Trees...)

@@ -16,6 +16,10 @@ var HalvingDoubling = builtin(&Algorithm{
 	Collectives: []Collective{AllReduce, AllGather, ReduceScatter},
 	Neighbors:   halvingNeighbors,
 	Inbox:       halvingInbox,
+	Divide: func(p *Plan) (elems, messages int) {
+		_, elems = p.halvingBlocks()
+		return elems, blockMessages * len(newHalving(p.Collective, p.Ranks, 0).list)
+	},
 	Schedule: func(p *Plan) Schedule {
 		return newPipelineSchedule(p, func(rank int) *pipeline { return newHalvingPipeline(p.withoutPE(rank)) })
 	},
@@ -36,8 +40,8 @@ func halvingNeighbors(p *Plan, rank int) (list []Neighbor) {
 // bound is the number of all elements.
 func halvingInbox(p *Plan) int {
 	if p.Collective == AllReduce {
-		blocks := p.halvingBlocks()
-		return 2 * min(blocks, p.Ranks/2) * tl.CDiv(p.Count(0), blocks)
+		blocks, elems := p.halvingBlocks()
+		return 2 * min(blocks, p.Ranks/2) * elems
 	}
 	return p.total()
 }
@@ -46,13 +50,15 @@ func halvingInbox(p *Plan) int {
 // fewer blocks than ranks, because many small messages take longer than a few large ones.
 const leastBlock = 256
 
-// halvingBlocks returns the number of blocks that the data is divided into. In an
-// all-reduce with fewer blocks than ranks, the blocks belong to the first ranks.
-func (p *Plan) halvingBlocks() int {
+// halvingBlocks returns the number of blocks that the data is divided into, and the number
+// of elements of the largest. In an all-reduce with fewer blocks than ranks, the blocks
+// belong to the first ranks, and the last block may be smaller.
+func (p *Plan) halvingBlocks() (blocks, elems int) {
 	if p.Collective != AllReduce {
-		return p.Ranks
+		return p.Ranks, p.Largest()
 	}
-	return max(1, min(p.Ranks, p.Count(0)/leastBlock))
+	elems = max(min(leastBlock, p.Count(0)), tl.CDiv(p.Count(0), p.Ranks))
+	return max(1, tl.CDiv(p.Count(0), max(1, elems))), elems
 }
 
 // partner is a relation between ranks: the partner of a rank is `distance` places further
@@ -180,18 +186,14 @@ const maxHalvingTiles = 64
 // segments and messages.
 func newHalvingPipeline(m *member) *pipeline {
 	h := newHalving(m.Collective, m.Ranks, m.Rank)
-	f := &blockFlow{member: m, blockSteps: h, block: m.blocks(), largest: m.Largest()}
+	f := &blockFlow{member: m, blockSteps: h, block: m.blocks()}
 	l := &pipeline{member: m, interleaved: 1, spacing: 1}
-	n := m.halvingBlocks()
+	n, largest := m.halvingBlocks()
+	f.largest = largest
 	if m.Collective == AllReduce {
-		l.busy, f.largest = n, tl.CDiv(f.largest, n)
-		blockOf := blocks(m.In(0), m.Out(0), m.Count(0), n)
-		f.block = func(rank int) (none block) {
-			if rank < n {
-				return blockOf(rank)
-			}
-			return none
-		}
+		l.busy = n
+		all := block{m.In(0), m.Out(0), m.Count(0)}
+		f.block = func(rank int) block { return all.slice(chunk(all.n, rank, largest)) }
 	}
 	if f.largest == 0 {
 		return l
@@ -202,10 +204,7 @@ func newHalvingPipeline(m *member) *pipeline {
 	// In a step, half of a segment's blocks arrive. All of them may wait in TCM, and the
 	// same number again may arrive early. So messages are smaller if there are many ranks.
 	steps, room := len(h.list), max(1, min(maxHalvingTiles, m.tiles()/2))
-	messages := tl.CDiv(f.largest, max(1, m.Chunk*room/max(room, 2*m.Ranks)))
-	f.pieces = max(1, min(room/(m.Ranks*steps), m.Ahead()/(m.Ranks/2)))
-	f.segments = tl.CDiv(messages, f.pieces)
-	f.pieces = tl.CDiv(messages, f.segments)
+	f.cut = newCutInto(f.largest, max(1, m.Chunk*room/max(room, 2*m.Ranks)), max(1, min(room/(m.Ranks*steps), m.Ahead()/(m.Ranks/2))))
 	f.last, l.flows, l.segments = steps-1, []flow{f}, f.segments
 	if l.spacing = steps; f.segments > 1 {
 		l.spacing = l.chooseSpacing(steps, max(m.Ahead(), f.messages(0), f.messages(steps-1)), tl.CDiv(steps*m.Ranks*f.pieces, room))
@@ -242,7 +241,7 @@ func (h *halving) resends(step, i int) bool {
 // phases returns the steps of flow f as a schedule: one phase for each step. If there are
 // few blocks, the steps along the odd dimension count as one phase.
 func (h *halving) phases(f *blockFlow) (list []Phase) {
-	blocks := f.halvingBlocks()
+	blocks, _ := f.halvingBlocks()
 	done := map[bool]bool{} // by gathers: the odd dimension has a phase already
 	for i := range h.list {
 		s := &h.list[i]
@@ -253,7 +252,7 @@ func (h *halving) phases(f *blockFlow) (list []Phase) {
 			}
 			done[s.gathers] = true
 		}
-		list = append(list, Phase{0, x.peer(h.rank), int(s.to), 1, tl.CDiv(s.count()*blocks, f.Ranks) * f.pieces, tl.CDiv(f.largest, f.segments*f.pieces), !s.gathers})
+		list = append(list, Phase{0, x.peer(h.rank), int(s.to), 1, tl.CDiv(s.count()*blocks, f.Ranks) * f.pieces, f.elems, f.mean(f.largest), !s.gathers})
 	}
 	return list
 }

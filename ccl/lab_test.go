@@ -288,7 +288,7 @@ func (e *experiment) alloc(t tester, m *machine.Machine, id memory.ID, elems int
 // windows allocates the inboxes of all ranks, as the first tensor argument of the launch.
 func (e *experiment) windows(t tester, m *machine.Machine, args []Args, ports int) [][]memory.Part {
 	t.Helper()
-	elems := ports * e.algorithm.Inbox(&e.Plan)
+	elems := ports * e.InboxElems(e.algorithm.Inbox)
 	parts := make([]memory.Part, e.first+e.Ranks)
 	for rank := range args {
 		_, work := e.alloc(t, m, m.PE(e.pe(e.first+rank)).Memory(topology.KindHBM), elems)

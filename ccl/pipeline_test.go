@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/topology"
 )
 
 // tape is an exchanger that records its calls.
@@ -51,15 +52,49 @@ func TestCut(t *testing.T) {
 		want                  cut
 	}{
 		{0, 8, 4, cut{}},
-		{1, 8, 4, cut{1, 1}},
-		{24, 8, 4, cut{1, 3}},
-		{25, 8, 4, cut{2, 2}}, // with 4 slots, 3 messages are sent ahead
-		{1 << 20, 1024, 256, cut{6, 171}},
-		{100, 8, 1, cut{13, 1}},
+		{1, 8, 4, cut{1, 1, 1}},
+		{9, 8, 4, cut{1, 2, 8}}, // a chunk and the rest
+		{24, 8, 4, cut{1, 3, 8}},
+		{25, 8, 4, cut{2, 2, 8}}, // with 4 slots, 3 messages are sent ahead
+		{1 << 20, 1024, 256, cut{6, 171, 1024}},
+		{100, 8, 1, cut{13, 1, 8}},
 	} {
 		if got := newCut(&Plan{Chunk: c.chunk, Slots: c.slots}, c.largest); got != c.want {
 			t.Errorf("%d elements in messages of %d, %d slots: %v, want %v", c.largest, c.chunk, c.slots, got, c.want)
 		}
+	}
+}
+
+// TestFit checks the message sizes that algorithms choose for queues of 256 slots of 4 KiB,
+// in bytes.
+func TestFit(t *testing.T) {
+	for _, c := range []struct {
+		algorithm *Algorithm
+		ranks     int
+		mib       int // size of the all-reduce
+		tcm       topology.Bytes
+		want      int
+		slots     int
+	}{
+		{Ring, 64, 1, topology.GiB, 4 << 10, 256},
+		{Ring, 64, 64, topology.GiB, 64 << 10, 16},
+		{Ring, 64, 1 << 10, topology.GiB, 256 << 10, 4}, // a quarter of the queue
+		{Ring, 256, 1 << 10, topology.GiB, 256 << 10, 4},
+		{Ring, 64, 1 << 10, topology.MiB, 16 << 10, 64}, // 1/64 of TCM
+		{Ring, 64, 1 << 10, topology.KiB, 4 << 10, 256},
+		{BidirectionalRing, 64, 64, topology.GiB, 32 << 10, 32},
+		{Direct, 64, 1 << 10, topology.GiB, 256 << 10, 4},
+		{Tree, 64, 1, topology.GiB, 4 << 10, 256},
+	} {
+		p := Plan{Collective: AllReduce, Ranks: c.ranks, DType: tl.F32, Counts: []int{c.mib << 18}, Chunk: 1024, Slots: 256, Grows: true}
+		p.Fit(c.algorithm, c.tcm)
+		if got := 4 * p.Chunk; got != c.want || p.Slots != c.slots {
+			t.Errorf("%s, %d ranks, %d MiB, %v of TCM: %d slots for %d B, want %d for %d", c.algorithm.Name, c.ranks, c.mib, c.tcm, p.Slots, got, c.slots, c.want)
+		}
+	}
+	p := Plan{Collective: AllReduce, Ranks: 4, DType: tl.F32, Counts: []int{1 << 28}, Chunk: 100, Slots: 10}
+	if p.Fit(Ring, topology.MiB); p.Chunk != 100 || p.Slots != 10 || p.Tiles != 2621 {
+		t.Errorf("with a given size: chunk %d, %d slots, %d tiles, want 100, 10, 2621", p.Chunk, p.Slots, p.Tiles)
 	}
 }
 

@@ -24,6 +24,7 @@ type Plan struct {
 	RootCube int       // the root cube of CenterRoot, counted from 1; 0 means the middle cube
 	Chunk    int       // elements of the largest message
 	Slots    int       // messages of Chunk elements that a queue holds
+	Grows    bool      // Fit may choose a larger Chunk: a chunk is a slot, because the user gave no size
 	Tiles    int       // messages of Chunk elements that fit in TCM in addition to queues; 0 means 256
 
 	ringOrder  []int // all ranks in the order of the ring; computed on first use

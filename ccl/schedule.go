@@ -1,10 +1,6 @@
 package ccl
 
-import (
-	"cmp"
-
-	"github.com/kernbench/kernbench/tl"
-)
+import "cmp"
 
 // Schedule describes the messages that an algorithm sends for a plan, as far as the time of
 // the collective depends on them. Package ccl/cost computes that time. A schedule without
@@ -59,6 +55,7 @@ type Phase struct {
 	Steps    int
 	Messages int  // number of messages in each step
 	Elems    int  // maximum number of elements of a message
+	Mean     int  // mean number of elements of a message; 0 means Elems
 	Combines bool // the receiver combines the messages with its own data
 }
 
@@ -70,6 +67,7 @@ type Exchange struct {
 	Segments int
 	Pieces   int // number of messages of a segment
 	Elems    int // maximum number of elements of a message
+	Mean     int // mean number of elements of a message; 0 means Elems
 	// Ring is set if messages travel round a ring of all ranks and the ranks on the way
 	// forward them.
 	Ring bool
@@ -82,7 +80,7 @@ func newExchange(p *Plan, e Exchange, largest int) Schedule {
 	if c.pieces == 0 {
 		return Schedule{}
 	}
-	e.Segments, e.Pieces, e.Elems = c.segments, c.pieces, tl.CDiv(largest, c.segments*c.pieces)
+	e.Segments, e.Pieces, e.Elems, e.Mean = c.segments, c.pieces, c.elems, c.mean(largest)
 	return Schedule{Exchange: &e}
 }
 

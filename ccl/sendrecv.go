@@ -68,9 +68,8 @@ func (m *member) sendRecv() {
 // chunk returns the offset and the length of the part of message m that is sent in the
 // given round. The length is 0 in rounds before the first and after the last.
 func (p *Plan) chunk(m Message, round int) (at, n int) {
-	rounds := tl.CDiv(m.Count, p.Chunk)
-	if round < 0 || round >= rounds {
+	if round < 0 {
 		return 0, 0
 	}
-	return part(m.Count, round, rounds)
+	return chunk(m.Count, round, p.Chunk)
 }

@@ -80,26 +80,23 @@ func (m *member) pick(transfers []*transfer) int {
 // which chunks travel over a tree, and reports whether chunk i exists.
 type chunks func(i int) (at, n int, more bool)
 
-// TreeChunks returns the number of chunks into which n elements are divided to move over a
-// tree. There are at least so many chunks that none has more than p.Chunk elements. To let
-// consecutive hops overlap, there may be more: up to 16, up to the number of slots of a
-// queue, and as long as a chunk has at least 512 elements. The overhead of a smaller chunk
-// would exceed the time of its bytes.
-func (p *Plan) TreeChunks(n int) int {
+// TreeChunk returns the number of elements of the chunks into which n elements are divided
+// to move over a tree; the last chunk may be shorter. To let consecutive hops overlap, n
+// elements make 16 chunks, or as many as a queue has slots. Chunks have at least 512
+// elements, because the overhead of a smaller chunk would exceed the time of its bytes, and
+// at most p.Chunk elements.
+func (p *Plan) TreeChunk(n int) int {
 	const small, enough = 512, 16
-	return max(tl.CDiv(n, p.Chunk), min(n/small, p.Slots, enough))
+	return min(max(small, tl.CDiv(n, min(p.Slots, enough))), p.Chunk)
 }
 
 // treeChunks returns the chunks of the n elements that begin at offset `place`, in the
 // order of their offsets.
 func (p *Plan) treeChunks(place, n int) chunks {
-	parts := p.TreeChunks(n)
+	size := p.TreeChunk(n)
 	return func(i int) (at, count int, more bool) {
-		if i >= parts {
-			return 0, 0, false
-		}
-		at, count = part(n, i, parts)
-		return place + at, count, true
+		at, count = chunk(n, i, size)
+		return place + at, count, count > 0
 	}
 }
 

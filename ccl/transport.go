@@ -34,15 +34,23 @@ func (a *Args) Connect(t *tl.PE, neighbors func(*Plan, int) []Neighbor, inbox fu
 	if !a.Work.DType.Valid() {
 		return c
 	}
-	size := inbox(a.Plan)
+	size, room := a.InboxElems(inbox), inbox(a.Plan)
 	c.links = map[tl.Port]*inboxLink{}
 	for i, n := range neighbors(a.Plan, a.Rank) {
 		c.links[n.Port] = &inboxLink{
-			peer: a.First + n.Rank, signal: n.Inbox, out: a.Work.Add(n.Inbox * size), free: size,
+			peer: a.First + n.Rank, signal: n.Inbox, out: a.Work.Add(n.Inbox * size), free: room,
 			in: a.Work.Add(i * size), inbox: i,
 		}
 	}
 	return c
+}
+
+// InboxElems returns the number of elements between the starts of two inboxes of a rank:
+// inbox(p), rounded up to whole bursts of HBM, because messages of two neighbours in one
+// burst would wait for each other.
+func (p *Plan) InboxElems(inbox func(*Plan) int) int {
+	burst := max(1, 256/p.DType.Size())
+	return max(1, tl.CDiv(inbox(p), burst)) * burst
 }
 
 // link returns the connection through inboxes to the neighbour at a port.

@@ -1,20 +1,37 @@
 package ccl
 
-import "github.com/kernbench/kernbench/tl"
+import (
+	"math/bits"
+
+	"github.com/kernbench/kernbench/tl"
+)
 
 // Tree sends data over a binary tree of all ranks. It is for small messages, because the
 // number of hops is the height of the tree.
 var Tree = treeAlgorithm("tree", "over a binary tree: up to the root, down from it, or both, chunk by chunk",
-	4, binaryTree, AllReduce, Reduce, Broadcast, Gather, Scatter, Barrier)
+	4, binaryTree, func(p *Plan) int { return bits.Len(uint(p.Ranks)) }, AllReduce, Reduce, Broadcast, Gather, Scatter, Barrier)
 
 // treeAlgorithm registers an algorithm that moves chunks over a tree of the given shape.
-func treeAlgorithm(name, summary string, tiles int, shape treeShape, collectives ...Collective) *Algorithm {
+// `height` returns the number of levels of the tree below the root.
+func treeAlgorithm(name, summary string, tiles int, shape treeShape, height func(p *Plan) int, collectives ...Collective) *Algorithm {
 	return builtin(&Algorithm{
 		Name: name, Summary: summary, Tiles: tiles, Collectives: collectives,
 		Neighbors: func(p *Plan, rank int) []Neighbor { return shape(p, rank).neighbors() },
 		Inbox:     treeInbox,
+		Divide:    func(p *Plan) (elems, messages int) { return divideTree(p, height(p)) },
 		Schedule:  shape.schedule,
 	}, func(m *member) { m.runTree(shape) })
+}
+
+// divideTree returns the elements that pass through the root of a tree, and the number of
+// their messages. There are 128 messages for each hop of the first message, up and down, so
+// that the time of this message adds at most 1 %.
+func divideTree(p *Plan, height int) (elems, messages int) {
+	elems = p.Count(0)
+	if p.Collective == Gather || p.Collective == Scatter {
+		elems = p.total()
+	}
+	return elems, 2 * 128 * height
 }
 
 // treeShape is a function that returns the edges of a rank in a tree of all ranks.

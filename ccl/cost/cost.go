@@ -6,6 +6,7 @@ import (
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/topology"
 )
 
 // Formula is a function that predicts how long the collective of p takes on network n. The
@@ -34,11 +35,27 @@ func Cost(a *ccl.Algorithm, p *ccl.Plan, n *Network) (t simtime.Time, ok bool) {
 	if f == nil || p.Ranks == 1 {
 		return 0, f != nil
 	}
-	n.inbox = a.Ports(p) > n.queues.MaxPorts
+	ports := a.Ports(p)
+	n.inbox = ports > n.queues.MaxPorts
 	if n.Beat != nil {
 		n.Beat()
 	}
+	if p.Grows {
+		sized := *p
+		sized.Fit(a, n.freeTCM(ports))
+		p = &sized
+	}
 	return f(p, n), true
+}
+
+// freeTCM returns the number of bytes of TCM that are free for tiles if a rank has the
+// given number of ports.
+func (n *Network) freeTCM(ports int) topology.Bytes {
+	free := n.g.Spec().PE.TCM.Size - n.Room
+	if !n.inbox && n.queues.BufferKind == topology.BufferTCM {
+		free -= topology.Bytes(ports*n.queues.NSlots) * n.queues.SlotSize
+	}
+	return free
 }
 
 // Pick returns the algorithm with the lowest cost, and that cost. If several algorithms

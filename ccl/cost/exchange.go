@@ -1,6 +1,8 @@
 package cost
 
 import (
+	"cmp"
+
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/tl"
@@ -14,7 +16,7 @@ import (
 // the first takes the time of its messages on the busiest link, or the time of a step if
 // that is longer.
 func (n *Network) exchange(p *ccl.Plan, e *ccl.Exchange) simtime.Time {
-	bytes := int64(e.Elems * p.DType.Size())
+	full, bytes := exchangeBytes(p, e)
 	combine, busy := n.combining(e.Elems, p.DType)
 	each := n.handling(bytes)
 	steps, pieces, others := simtime.Time(e.Steps), simtime.Time(e.Pieces), simtime.Time(p.Ranks-1)
@@ -24,7 +26,7 @@ func (n *Network) exchange(p *ccl.Plan, e *ccl.Exchange) simtime.Time {
 		var flown simtime.Time
 		for to := range p.Ranks {
 			if to != from {
-				alpha := n.Alpha(from, to, bytes)
+				alpha := n.Alpha(from, to, full)
 				longest, nearest = max(longest, alpha), min(nearest, alpha)
 				trip = max(trip, n.roundTrip(from, to, bytes))
 				flown += n.flight(from, to, bytes)
@@ -58,14 +60,20 @@ func (n *Network) exchange(p *ccl.Plan, e *ccl.Exchange) simtime.Time {
 	return first + simtime.Time(e.Segments-1)*period
 }
 
+// exchangeBytes returns the maximum and the mean size in bytes of the messages of e.
+func exchangeBytes(p *ccl.Plan, e *ccl.Exchange) (full, mean int64) {
+	size := p.DType.Size()
+	return int64(e.Elems * size), int64(cmp.Or(e.Mean, e.Elems) * size)
+}
+
 // ringExchange computes the cost of an all-to-all around a ring of N ranks. The cost is one
 // step plus the longest of three times: the N-1 steps of each group of messages, the time
 // of the busiest link, and the time in which a rank handles its messages.
 func (n *Network) ringExchange(p *ccl.Plan, e *ccl.Exchange) simtime.Time {
-	bytes := int64(e.Elems * p.DType.Size())
+	full, bytes := exchangeBytes(p, e)
 	var step, trip simtime.Time
 	for rank := range sample(p.Ranks) {
-		step = max(step, n.Alpha(rank, (rank+1)%p.Ranks, bytes))
+		step = max(step, n.Alpha(rank, (rank+1)%p.Ranks, full))
 		trip = max(trip, n.roundTrip(rank, (rank+1)%p.Ranks, bytes))
 	}
 	messages := p.Ranks * (p.Ranks - 1) / 2 * e.Segments * e.Pieces

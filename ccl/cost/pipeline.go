@@ -1,6 +1,8 @@
 package cost
 
 import (
+	"cmp"
+
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/simtime"
 )
@@ -26,7 +28,7 @@ func (n *Network) pipeline(p *ccl.Plan, s *ccl.Pipeline) simtime.Time {
 	behind, after := make([]int, c.flows), 0 // messages of a segment behind the first of their step: by flow, and the maximum
 	for _, f := range c.phases {
 		each = n.handling(c.bytes(f))
-		if _, busy := n.combining(f.Elems, p.DType); f.Combines {
+		if _, busy := n.combining(mean(f), p.DType); f.Combines {
 			each = max(each, busy)
 		}
 		work += count(f) * each
@@ -62,8 +64,11 @@ type pipeline struct {
 	flows  int
 }
 
-// bytes returns the size in bytes of one message of phase f.
-func (c *pipeline) bytes(f ccl.Phase) int64 { return int64(f.Elems * c.DType.Size()) }
+// mean returns the mean number of elements of the messages of phase f.
+func mean(f ccl.Phase) int { return cmp.Or(f.Mean, f.Elems) }
+
+// bytes returns the mean size in bytes of the messages of phase f.
+func (c *pipeline) bytes(f ccl.Phase) int64 { return int64(mean(f) * c.DType.Size()) }
 
 // count returns the number of messages that a rank sends in phase f, over all its steps.
 func count(f ccl.Phase) simtime.Time { return simtime.Time(f.Steps * f.Messages) }
@@ -92,7 +97,7 @@ func (c *pipeline) steps() (first, slowest, slots, waits, flights simtime.Time) 
 		crowded := false
 		for k, f := range c.Phases(rank) {
 			bytes := c.bytes(f)
-			step := c.Alpha(rank, f.To, bytes)
+			step := c.Alpha(rank, f.To, int64(f.Elems*c.DType.Size()))
 			if f.Combines {
 				alone, _ := c.combining(f.Elems, c.DType)
 				step += alone

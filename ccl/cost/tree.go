@@ -26,14 +26,15 @@ type tree struct {
 // follow each other.
 func (n *Network) trees(p *ccl.Plan, nodes ...func(rank int) ccl.TreeNode) simtime.Time {
 	count := tl.CDiv(p.Count(0), len(nodes))
-	chunks := tl.CDiv(count, p.Chunk)
+	elems := p.Chunk
 	gathers := p.Collective == ccl.Gather || p.Collective == ccl.Scatter
 	if !gathers {
-		chunks = p.TreeChunks(count)
+		elems = p.TreeChunk(count)
 	}
-	elems := tl.CDiv(count, max(1, chunks))
+	chunks := tl.CDiv(count, elems)
+	elems = min(count, elems)
 	if p.Collective == ccl.Barrier {
-		chunks, elems = 1, 1
+		count, chunks, elems = 1, 1, 1
 	}
 	bytes := int64(elems * p.DType.Size())
 	each := n.handling(bytes)
@@ -101,11 +102,14 @@ func (n *Network) trees(p *ccl.Plan, nodes ...func(rank int) ccl.TreeNode) simti
 	if gathers {
 		return first + max(link, simtime.Time(p.Ranks)*each, work, flights)
 	}
-	own, last := n.slowestLink(bytes), simtime.Time(max(0, chunks-1))
-	behind := last*max(link, work, flights) + max(0, link-own, flights)
+	own := n.slowestLink(bytes)
+	after := func(period simtime.Time) simtime.Time { // time of all chunks after the first
+		return simtime.Time(float64(period) * float64(count-elems) / float64(max(1, elems)))
+	}
+	behind := after(max(link, work, flights)) + max(0, link-own, flights)
 	if v := nodes[0](p.Root); !downs && len(v.Children) == p.Ranks-1 { // a star: messages of other ranks are in flight at the same time
 		near := n.Alpha(v.Children[0].Rank, p.Root, bytes)
-		behind = max(last*max(own, work, flights), near+simtime.Time(chunks)*link-first)
+		behind = max(after(max(own, work, flights)), near+link+after(link)-first)
 	}
 	if n.inbox {
 		slot = 0

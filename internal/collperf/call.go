@@ -31,6 +31,7 @@ type participant struct {
 // outcome is the result of one run of a collective.
 type outcome struct {
 	algorithm  string
+	chunk      int            // bytes that no message exceeds
 	start, end simtime.Time   // of the launch on the PEs
 	ends       []simtime.Time // end of each rank
 	outputs    [][]byte       // by holder; empty without values
@@ -60,7 +61,7 @@ func (a *participant) takePart(s ccl.Settings, o *outcome) error {
 		torch.OK(w.Wait())
 		// The messages of a sendrecv are separate launches.
 		last := w.Stats()
-		o.algorithm = last.Algorithm
+		o.algorithm, o.chunk = last.Algorithm, max(o.chunk, last.Chunk)
 		o.start, o.end = min(o.start, last.Start), max(o.end, last.Start+last.Crit)
 		for i, rank := range last.Ranks {
 			o.ends[rank] = max(o.ends[rank], last.Start+last.Exec[i])

@@ -11,35 +11,52 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// TestContinuity measures two sizes that are at most 4 KiB apart, for random collectives,
-// algorithms and fabrics. It checks that the smaller size takes at most 25 % longer. It may
-// take longer at all only where the larger size is divided into more messages, which overlap
-// better.
+// TestContinuity checks that a size takes at most 3 % longer than any larger size up to
+// 4 KiB above it, for random collectives, algorithms and fabrics. The preset default is
+// simulated flit by flit, and with HBM channels that take no time: trains that meet on a
+// link and blocks that begin at other channels change a time by more than the number of
+// messages does (see TestContinuityWithChannels).
 func TestContinuity(t *testing.T) {
+	checkContinuity(t, 1.03, true, "cube.hbm.channel_bandwidth=unlimited")
+}
+
+// TestContinuityWithChannels checks the property of TestContinuity within 25 %, with HBM
+// channels that take time and in the fidelity train.
+func TestContinuityWithChannels(t *testing.T) { checkContinuity(t, 1.25, false) }
+
+// checkContinuity checks that no size takes more than `limit` times as long as a size that
+// is at most 4 KiB larger. If `flit` is set, it simulates every flit of the preset default,
+// and sizes of at most 128 KiB there.
+func checkContinuity(t *testing.T, limit float64, flit bool, sets ...string) {
 	systems := systems{}
 	rapid.Check(t, func(r *rapid.T) {
-		f, preset, graph := systems.draw(t, r)
+		f, preset, graph := systems.draw(t, r, sets...)
 		c := rapid.SampledFrom(ccl.Collectives()).Draw(r, "collective")
 		if f.w*f.h == 1 || c == ccl.Barrier {
 			return
 		}
 		o := Options{
 			Topology: graph, Collective: c, Threads: 1, RanksPer: PerSIP, DTypes: []tl.DType{tl.F32}, NoCheck: true,
-			Algorithm: rapid.SampledFrom(ccl.Algorithms(c)).Draw(r, "algorithm").Name,
+			Algorithm: rapid.SampledFrom(ccl.Algorithms(c)).Draw(r, "algorithm").Name, Flit: flit && preset == "default",
+		}
+		log := 22
+		if o.Flit {
+			log = 17
 		}
 		in, out := blocks(c, f.w*f.h)
 		unit := int64(max(in, out, 1) * 4)
-		size := rapid.Int64Range(1, 1<<20).Draw(r, "bytes") / unit * unit
+		size := int64(1) << rapid.IntRange(2, log).Draw(r, "log bytes")
+		size -= rapid.Int64Range(0, size/2).Draw(r, "less")
 		if rapid.Bool().Draw(r, "near a power of two") {
-			size = int64(1)<<rapid.IntRange(12, 20).Draw(r, "log bytes")/unit*unit - unit
+			size = int64(1)<<rapid.IntRange(12, log).Draw(r, "log bytes")/unit*unit - unit
 		}
-		o.Min = topology.Bytes(max(unit, size))
+		o.Min = topology.Bytes(max(unit, size/unit*unit))
 		o.Max = o.Min
-		small := *measure(t, o)[0].TimeUS
+		less, small := o.Min, *measure(t, o)[0].TimeUS
 		o.Min += topology.Bytes(max(unit, rapid.Int64Range(unit, max(unit, 4096)).Draw(r, "more")/unit*unit))
 		o.Max = o.Min
-		if large := *measure(t, o)[0].TimeUS; small > 1.25*large {
-			r.Fatalf("%v by %s on %s, %v: %v takes %.3f µs, more than %v with %.3f µs", c, o.Algorithm, preset, f, topology.Bytes(max(unit, size)), small, o.Min, large)
+		if large := *measure(t, o)[0].TimeUS; small > limit*large {
+			r.Fatalf("%v by %s on %s, %v: %v takes %.3f µs, more than %v with %.3f µs", c, o.Algorithm, preset, f, less, small, o.Min, large)
 		}
 	})
 }

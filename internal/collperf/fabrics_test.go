@@ -46,14 +46,14 @@ func fabrics() (all []fabric) {
 // systems has the compiled systems of a property test, by preset and fabric.
 type systems map[string]*topology.Graph
 
-// draw draws a fabric and a preset. It returns them and the system that they describe. A
-// SIP of the preset default has 2×2 cubes.
-func (s systems) draw(t *testing.T, r *rapid.T) (f fabric, preset string, g *topology.Graph) {
+// draw draws a fabric and a preset. It returns them and the system that they describe, with
+// the given settings. A SIP of the preset default has 2×2 cubes.
+func (s systems) draw(t *testing.T, r *rapid.T, sets ...string) (f fabric, preset string, g *topology.Graph) {
 	f = rapid.SampledFrom(fabrics()).Draw(r, "fabric")
 	preset = rapid.SampledFrom([]string{"alpha_beta", "default"}).Draw(r, "preset")
 	key := fmt.Sprint(preset, f)
 	if s[key] == nil {
-		sets := f.sets()
+		sets = append(sets, f.sets()...)
 		if preset == "default" {
 			sets = append(sets, "sip.cube_mesh.w=2", "sip.cube_mesh.h=2")
 		}

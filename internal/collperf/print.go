@@ -162,6 +162,9 @@ func (p *Printer) Foot() (err error) {
 	if won := slices.DeleteFunc(slices.Clone(p.sum.Wins), func(w Win) bool { return w.Sizes == 0 }); len(won) > 0 {
 		line("Sizes won (*)", strings.Join(lists.Map(won, func(w Win) string { return fmt.Sprintf("%s %d", w.Algorithm, w.Sizes) }), ", "))
 	}
+	if text := chunkText(p.rows); text != "" {
+		line("Chunk", text)
+	}
 	for _, b := range bounds(p.rows) {
 		line("Bound by "+b.BoundKind, b.Bound)
 	}
@@ -176,6 +179,24 @@ func (p *Printer) Foot() (err error) {
 // valuesCompared reports whether the values of any row were checked.
 func valuesCompared(rows []Row) bool {
 	return slices.ContainsFunc(rows, func(r Row) bool { return r.Wrong != nil })
+}
+
+// chunkText returns the range of the chunks of all rows, "" if no row has one.
+func chunkText(rows []Row) string {
+	var chunks []int
+	for _, r := range rows {
+		if r.Chunk != nil {
+			chunks = append(chunks, *r.Chunk)
+		}
+	}
+	if len(chunks) == 0 {
+		return ""
+	}
+	least, most := topology.Bytes(slices.Min(chunks)), topology.Bytes(slices.Max(chunks))
+	if least == most {
+		return least.String()
+	}
+	return fmt.Sprintf("%v to %v", least, most)
 }
 
 // writeRanks writes a table with a line for each rank of each row.

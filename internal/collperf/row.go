@@ -38,6 +38,7 @@ type Measured struct {
 	BusBW      *float64 `json:"busbw" table:"GB/s,higher,bus bandwidth"`       // algbw times the traffic per byte; comparable with the bandwidth of a link
 	Wrong      *int     `json:"wrong" table:",check,wrong values"`             // wrong elements of all ranks; null if values were not checked
 	Algorithm  string   `json:"algorithm,omitempty" table:",result"`           // a setting if it was chosen by name; see [Options.Columns]
+	Chunk      *int     `json:"chunk_bytes" table:"B,result,chunk"`            // size that no message exceeds; null for real ranks
 	BoundUS    float64  `json:"bound_us" table:"µs,bound,bound"`               // lower bound of the time
 	BoundShare *float64 `json:"bound_share" table:"%,result,share of bound"`   // bound divided by time, in percent; null if either is 0
 	BoundKind  string   `json:"bound_kind" table:",result"`                    // cut, volume, latency or none

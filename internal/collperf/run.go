@@ -156,7 +156,7 @@ func (o *Options) measureOn(r *torch.Rank, p *problem, algorithm string) (row Ro
 	if err != nil {
 		return row, err
 	}
-	wrong, total, used := 0, simtime.Time(0), ""
+	wrong, total, used, chunk := 0, simtime.Time(0), "", 0
 	ranks := make([]simtime.Time, p.ranks)
 	for range o.iters() {
 		result, err := p.execute(r, settings, o.RanksPer)
@@ -164,7 +164,7 @@ func (o *Options) measureOn(r *torch.Rank, p *problem, algorithm string) (row Ro
 			return row, err
 		}
 		total += result.end - result.start
-		used = result.algorithm
+		used, chunk = result.algorithm, max(chunk, result.chunk)
 		for rank, end := range result.ends {
 			ranks[rank] += end - result.start
 		}
@@ -172,7 +172,9 @@ func (o *Options) measureOn(r *torch.Rank, p *problem, algorithm string) (row Ro
 			wrong += p.countWrong(result.outputs)
 		}
 	}
-	return o.row(p, used, total, ranks, wrong), nil
+	row = o.row(p, used, total, ranks, wrong)
+	row.Chunk = &chunk
+	return row, nil
 }
 
 // row returns the row of an algorithm. `total` is the sum of the times of all iterations,

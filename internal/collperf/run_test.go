@@ -116,19 +116,19 @@ func TestEveryType(t *testing.T) {
 // ns. An all-reduce on a ring of 4 has 6 steps of a quarter of the data each.
 func TestRows(t *testing.T) {
 	g := system(t, "alpha_beta")
-	zero := 0
+	zero, slot := 0, 4096
 	for _, tt := range []struct {
 		collective ccl.Collective
 		want       Row
 	}{
 		{ccl.AllReduce, Row{Case: Case{Size: 4000, Count: 2000, Type: "f16", RedOp: "sum", Root: -1}, Measured: Measured{
 			TimeUS: number(0.96), AlgBW: number(4000 / 960.0), BusBW: number(4000 / 960.0 * 1.5),
-			Wrong: &zero, Algorithm: "ring", BoundUS: 0.3, BoundShare: number(100 * 300 / 960.0),
+			Wrong: &zero, Algorithm: "ring", Chunk: &slot, BoundUS: 0.3, BoundShare: number(100 * 300 / 960.0),
 			BoundKind: "latency", Bound: "the way from sip0.cube0.pe0 to sip2.cube0.pe0 takes 300ns",
 		}}},
 		{ccl.AllGather, Row{Case: Case{Size: 4000, Count: 500, Type: "f16", RedOp: "none", Root: -1}, Measured: Measured{
 			TimeUS: number(0.48), AlgBW: number(4000 / 480.0), BusBW: number(4000 / 480.0 * 0.75),
-			Wrong: &zero, Algorithm: "ring", BoundUS: 0.3, BoundShare: number(100 * 300 / 480.0),
+			Wrong: &zero, Algorithm: "ring", Chunk: &slot, BoundUS: 0.3, BoundShare: number(100 * 300 / 480.0),
 			BoundKind: "latency", Bound: "the way from sip0.cube0.pe0 to sip2.cube0.pe0 takes 300ns",
 		}}},
 	} {

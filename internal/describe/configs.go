@@ -46,8 +46,8 @@ func DescribeCollectives(c *ccl.Config) (*Collectives, error) {
 }
 
 // isUnset reports whether an entry of ccl.yaml gives no value for setting m. The topology
-// then determines the value: the root cube is the cube in the middle, a chunk is as large
-// as a slot, and the world consists of all PEs.
+// or the algorithm then determines the value: the root cube is the cube in the middle, the
+// algorithm chooses the chunk, and the world consists of all PEs.
 func isUnset(m table.Member) bool {
 	switch m.Name {
 	case "name", "algorithm", "n_elem":

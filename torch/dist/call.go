@@ -204,6 +204,9 @@ func (c *world) bindProgram(op *stream.Operation, p *launchPlan, ended func(Stat
 		if p.inboxElems > 0 {
 			s.Buffer = "inbox"
 		}
+		for _, a := range p.args {
+			s.Chunk = max(s.Chunk, a.Chunk*a.DType.Size())
+		}
 		s.Ranks, s.Exec = run.ByRank(p.members)
 		c.finished++
 		c.last = s
@@ -221,6 +224,7 @@ type Stats struct {
 	Crit      torch.Time // from the start to the end of the last PE
 	Spread    torch.Time // from the first to the last rank that reached the collective
 	Lanes     int        // the number of lanes, which run at the same time
+	Chunk     int        // the size in bytes that no message exceeds
 	// Buffer is the memory of the queue slots, or "inbox" if messages went to inboxes in
 	// HBM.
 	Buffer string
@@ -242,7 +246,7 @@ func (s *Stats) add(p Stats) {
 	for i := range s.Exec {
 		s.Exec[i] = max(s.Start+s.Exec[i], p.Start+p.Exec[i]) - start
 	}
-	s.Start, s.Crit, s.Lanes = start, slices.Max(s.Exec), max(s.Lanes, p.Lanes)
+	s.Start, s.Crit, s.Lanes, s.Chunk = start, slices.Max(s.Exec), max(s.Lanes, p.Lanes), max(s.Chunk, p.Chunk)
 }
 
 // member is a participant of a collective: a rank, or the holder of one addend of a rank.

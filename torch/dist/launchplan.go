@@ -147,18 +147,17 @@ func (c *world) newLaunchPlan(a *ccl.Algorithm, does ccl.Collective, settings cc
 
 // setTiles decides whether the messages of plan go through queues or inboxes. It computes
 // the free TCM: tcm, the size of TCM, minus the space for the producer and for queues whose
-// slots are in TCM. It sets plan.Tiles to the number of tiles that fit into the free TCM,
-// but at least 1. It returns the size of the free TCM in bytes, which may be negative.
+// slots are in TCM. It chooses the size of messages and the number of tiles, which fit into
+// the free TCM. It returns the size of the free TCM in bytes, which may be negative.
 func (p *launchPlan) setTiles(plan *ccl.Plan, tcm memory.Bytes) memory.Bytes {
 	queues, ports := p.program.Queues, p.algorithm.Ports(plan)
 	tcm -= p.reserved
 	if ports > queues.MaxPorts {
-		p.inboxElems = max(p.inboxElems, ports*max(1, p.algorithm.Inbox(plan)))
+		p.inboxElems = max(p.inboxElems, ports*plan.InboxElems(p.algorithm.Inbox))
 	} else if queues.BufferKind == topology.BufferTCM {
 		tcm -= memory.Bytes(ports*queues.NSlots) * queues.SlotSize
 	}
-	const least = 256 // the smallest size of a tile in TCM
-	plan.Tiles = max(1, int(tcm/max(memory.Bytes(plan.Chunk*plan.DType.Size()), least)))
+	plan.Fit(p.algorithm, tcm)
 	return tcm
 }
 
