@@ -37,11 +37,15 @@ func (s Settings) Size(p *Plan, q topology.IPCQ) {
 //
 // Messages grow with the data: the algorithm says how many messages its data needs so that
 // links and memory stay busy. A message takes at most a quarter of a queue, so that others
-// are sent ahead, and at most 1/64 of TCM. The size grows with the data in steps of one
-// element, so that no size takes much longer than a larger size.
+// are sent ahead, or half of a queue with many slots. It takes at most 1/64 of TCM. The size
+// grows with the data in steps of one element, so that no size takes much longer than a
+// larger size.
 func (p *Plan) Fit(a *Algorithm, tcm topology.Bytes) {
-	const share, tiles = 4, 64
-	size := p.DType.Size()
+	const manySlots, tiles = 64, 64
+	size, share := p.DType.Size(), 4
+	if p.Slots >= manySlots {
+		share = 2
+	}
 	if p.Grows && a.Divide != nil {
 		slot := p.Chunk
 		elems, messages := a.Divide(p)

@@ -101,6 +101,14 @@ func (a *Arrival) At(k int64) Time {
 	return a.Head + simtime.MulDiv(uint64(a.Tail-a.Head), uint64(k-a.First), uint64(a.Flits-1))
 }
 
+// Gap returns the time between two flits. It is exact if ok is true.
+func (a *Arrival) Gap() (gap Time, ok bool) {
+	if a.Flits < 2 {
+		return 0, true
+	}
+	return (a.Tail - a.Head) / Time(a.Flits-1), (a.Tail-a.Head)%Time(a.Flits-1) == 0
+}
+
 // Config is the configuration of a Fabric.
 type Config struct {
 	Fidelity Fidelity

@@ -137,6 +137,10 @@ func (rc *Receive) complete() {
 func (r *Ring) startCopies(rc *Receive, b *batch) {
 	now := r.queues.eng.Now()
 	for end := b.first + uint64(b.known); r.taken < end; {
+		if b.stream.Open && r.marks == nil && r.copies == nil {
+			r.copyStream(rc, b, end)
+			return
+		}
 		n := r.taken
 		at := max(rc.At, r.visibleAt(b, n))
 		by := b.write
@@ -185,6 +189,30 @@ func (r *Ring) copyLocal(rc *Receive, b *batch, n uint64, bytes memory.Bytes, at
 	}
 	rc.finishCopy(end)
 	r.returnCredits(end, mark)
+}
+
+// copyStream copies the fragments of b before fragment `end`, which have not arrived, as
+// copyLocal does. It is for long messages without a trace.
+func (r *Ring) copyStream(rc *Receive, b *batch, end uint64) {
+	gap, even := b.arrival.Gap()
+	step := simtime.Time(r.SlotFlits) * gap
+	visible, slot := r.visibleAt(b, r.taken), r.taken%uint64(r.Slots)
+	var copied simtime.Time
+	for n := r.taken; n < end; n++ {
+		if !even {
+			visible = r.visibleAt(b, n)
+		}
+		copied, _ = r.To.DMA.CopyAhead(&b.stream, max(rc.At, visible), 0, "")
+		r.credits[slot] = copied + r.CreditTime
+		visible += step
+		if slot++; slot == uint64(r.Slots) {
+			slot = 0
+		}
+	}
+	rc.taken += memory.Bytes(end-r.taken) * r.SlotSize
+	rc.End = max(rc.End, copied)
+	r.taken, r.read = end, end
+	r.wakeSender()
 }
 
 // received returns the transfer of b in the trace if it has ended, else 0.

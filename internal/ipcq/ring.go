@@ -150,24 +150,25 @@ func (r *Ring) TakeCredits(now simtime.Time, n int) (count int, first, last simt
 		n = 1
 	}
 	first, last = now, now
-	for ; count < n; count++ {
-		at := now
-		if r.sent+uint64(count) >= uint64(r.Slots) {
-			if r.used == r.read {
-				break
-			}
-			at = max(now, r.credits[r.used%uint64(r.Slots)])
-			if count == 0 {
-				first = at
-			} else if at > first+simtime.Time(count)*r.SlotTime {
-				break
-			}
-			if m := r.mark(r.used); m != nil {
-				r.marks.credit = m.freed
-			}
-			r.used++
+	if unused := int(max(r.sent, uint64(r.Slots)) - r.sent); unused > 0 { // slots that were never used
+		count = min(n, unused)
+	}
+	slot := r.used % uint64(r.Slots)
+	for ; count < n && r.used < r.read; count++ {
+		at := max(now, r.credits[slot])
+		if count == 0 {
+			first = at
+		} else if at > first+simtime.Time(count)*r.SlotTime {
+			break
+		}
+		if m := r.mark(r.used); m != nil {
+			r.marks.credit = m.freed
 		}
 		last = max(last, at)
+		r.used++
+		if slot++; slot == uint64(r.Slots) {
+			slot = 0
+		}
 	}
 	return count, first, last
 }
@@ -369,6 +370,11 @@ func (r *Ring) returnCredits(at simtime.Time, by sim.Mark) {
 		}
 		r.read++
 	}
+	r.wakeSender()
+}
+
+// wakeSender wakes the sender if the time of the credit that it waits for is known.
+func (r *Ring) wakeSender() {
 	if r.wakeAt > 0 && r.wakeAt <= r.read {
 		r.From.Proc.Wake()
 	}
