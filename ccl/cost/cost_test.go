@@ -32,14 +32,14 @@ func TestCosts(t *testing.T) {
 		want       simtime.Time
 	}{
 		{ccl.Ring, ccl.AllReduce, 7, 1616743982},
-		{ccl.Ring, ccl.AllToAll, 7, 23278117300},
-		{ccl.HalvingDoubling, ccl.AllReduce, 7, 1892279578},
+		{ccl.Ring, ccl.AllToAll, 7, 22194015810},
+		{ccl.HalvingDoubling, ccl.AllReduce, 7, 1818263950},
 		{ccl.Tree, ccl.AllReduce, 7, 1943118085},
 		{ccl.Tree, ccl.Barrier, 7, 228489513},
 		{ccl.DoubleTree, ccl.AllReduce, 7, 1776099315},
 		{ccl.Chain, ccl.Gather, 7, 3517670960},
 		{ccl.Direct, ccl.AllReduce, 7, 1424367480},
-		{ccl.Direct, ccl.AllGather, 16, 5838684654}, // through inboxes
+		{ccl.Direct, ccl.AllGather, 16, 5829719811}, // through inboxes
 		{ccl.Direct, ccl.SendRecv, 7, 195031240},
 		{ccl.CenterRoot, ccl.AllReduce, 32, 7383878576}, // over trees and between roots
 		{ccl.Ring, ccl.AllReduce, 1, 0},

@@ -60,10 +60,15 @@ func (n *Network) exchange(p *ccl.Plan, e *ccl.Exchange) simtime.Time {
 	return first + simtime.Time(e.Segments-1)*period
 }
 
-// exchangeBytes returns the maximum and the mean size in bytes of the messages of e.
-func exchangeBytes(p *ccl.Plan, e *ccl.Exchange) (full, mean int64) {
+// exchangeBytes returns the size in bytes of the first message of a segment of e, and the
+// mean size of all messages. Over several segments, the first messages have the mean size.
+func exchangeBytes(p *ccl.Plan, e *ccl.Exchange) (first, mean int64) {
 	size := p.DType.Size()
-	return int64(e.Elems * size), int64(cmp.Or(e.Mean, e.Elems) * size)
+	first, mean = int64(e.Elems*size), int64(cmp.Or(e.Mean, e.Elems)*size)
+	if e.Segments > 1 {
+		first = mean
+	}
+	return first, mean
 }
 
 // ringExchange computes the cost of an all-to-all around a ring of N ranks. The cost is one

@@ -97,7 +97,11 @@ func (c *pipeline) steps() (first, slowest, slots, waits, flights simtime.Time) 
 		crowded := false
 		for k, f := range c.Phases(rank) {
 			bytes := c.bytes(f)
-			step := c.Alpha(rank, f.To, int64(f.Elems*c.DType.Size()))
+			full := bytes
+			if c.Segments == 1 { // the first message of the only segment is not shorter
+				full = int64(f.Elems * c.DType.Size())
+			}
+			step := c.Alpha(rank, f.To, full)
 			if f.Combines {
 				alone, _ := c.combining(f.Elems, c.DType)
 				step += alone
