@@ -38,7 +38,7 @@ func bucketAlgorithm(name, summary string, neighbors func(*Plan, int) []Neighbor
 
 // blockMessages is the number of messages of a block that keep the links of a ring busy:
 // while one message is in flight, the rank sends the others.
-const blockMessages = 16
+const blockMessages = 8
 
 // divideBlocks returns the elements of the largest block that moves along one of the paths,
 // and the number of its messages. Several dimensions need more messages, because a block
