@@ -14,6 +14,7 @@ type blockFlow struct {
 	*member
 	blockSteps
 	block   func(rank int) block // the flow's share of a rank's block
+	recent  recentBlock          // the result of the last call of block
 	largest int                  // elements of a block
 	cut
 	reduces int                   // number of steps of the reduce-scatter, which come first
@@ -38,6 +39,12 @@ type blockSteps interface {
 	needsAll(step int) bool        // see flow
 	resends(step, i int) bool      // whether block i of the blocks received is sent in a later step
 	phases(f *blockFlow) []Phase
+}
+
+// recentBlock is the block of a rank. Successive messages are mostly of one block.
+type recentBlock struct {
+	rank int
+	block
 }
 
 // heldBlock identifies the elements of a message that are held between steps.
@@ -76,7 +83,10 @@ func (f *blockFlow) message(at item, rank int) (block, heldBlock) {
 		return x.slice(chunk(x.n, at.message, f.Chunk)), heldBlock{}
 	}
 	key := heldBlock{at.segment, rank, at.message % f.pieces}
-	x := f.block(rank)
+	if f.recent.n == 0 || f.recent.rank != rank {
+		f.recent = recentBlock{rank, f.block(rank)}
+	}
+	x := f.recent.block
 	return x.slice(f.piece(x.n, at.segment, key.piece)), key
 }
 

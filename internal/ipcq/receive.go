@@ -137,7 +137,7 @@ func (rc *Receive) complete() {
 func (r *Ring) startCopies(rc *Receive, b *batch) {
 	now := r.queues.eng.Now()
 	for end := b.first + uint64(b.known); r.taken < end; {
-		if b.stream.Open && r.marks == nil && r.copies == nil {
+		if b.stream.Open && r.inOrder() {
 			r.copyStream(rc, b, end)
 			return
 		}
@@ -191,26 +191,26 @@ func (r *Ring) copyLocal(rc *Receive, b *batch, n uint64, bytes memory.Bytes, at
 	r.returnCredits(end, mark)
 }
 
+// inOrder reports whether credits return in the order of the fragments, because every copy
+// so far was within a TCM, and no trace records them.
+func (r *Ring) inOrder() bool { return r.marks == nil && r.copies == nil }
+
 // copyStream copies the fragments of b before fragment `end`, which have not arrived, as
 // copyLocal does. It is for long messages without a trace.
 func (r *Ring) copyStream(rc *Receive, b *batch, end uint64) {
 	gap, even := b.arrival.Gap()
-	step := simtime.Time(r.SlotFlits) * gap
-	visible, slot := r.visibleAt(b, r.taken), r.taken%uint64(r.Slots)
-	var copied simtime.Time
-	for n := r.taken; n < end; n++ {
+	step, slots := simtime.Time(r.SlotFlits)*gap, uint64(r.Slots)
+	for n := r.taken; n < end; {
+		count := min(end-n, slots-n%slots) // up to the last slot
 		if !even {
-			visible = r.visibleAt(b, n)
+			count = 1
 		}
-		copied, _ = r.To.DMA.CopyAhead(&b.stream, max(rc.At, visible), 0, "")
-		r.credits[slot] = copied + r.CreditTime
-		visible += step
-		if slot++; slot == uint64(r.Slots) {
-			slot = 0
-		}
+		credits := r.credits[n%slots:][:count]
+		r.To.DMA.CopyEvenly(&b.stream, r.visibleAt(b, n), step, rc.At, r.CreditTime, credits)
+		n += count
 	}
 	rc.taken += memory.Bytes(end-r.taken) * r.SlotSize
-	rc.End = max(rc.End, copied)
+	rc.End = max(rc.End, r.credits[(end-1)%slots]-r.CreditTime)
 	r.taken, r.read = end, end
 	r.wakeSender()
 }

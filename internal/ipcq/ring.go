@@ -154,6 +154,10 @@ func (r *Ring) TakeCredits(now simtime.Time, n int) (count int, first, last simt
 		count = min(n, unused)
 	}
 	slot := r.used % uint64(r.Slots)
+	if last := r.used + uint64(n-count) - 1; count < n && last < r.read && r.inOrder() && r.credits[last%uint64(r.Slots)] <= now {
+		r.used = last + 1 // all are there
+		return n, now, now
+	}
 	for ; count < n && r.used < r.read; count++ {
 		at := max(now, r.credits[slot])
 		if count == 0 {

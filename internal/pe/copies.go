@@ -98,6 +98,27 @@ func (d *DMA) CopyAhead(s *CopyStream, at simtime.Time, by sim.Mark, line string
 	return s.end, d.recordCopy(at, start, s.end, by, 0, line)
 }
 
+// CopyEvenly computes the next copies of stream s, which are asked for at the times `at`,
+// at+step and so on, but not before the time `least`. It sets ends[i] to the end of copy i
+// plus `delay`. It records nothing in a trace.
+func (d *DMA) CopyEvenly(s *CopyStream, at, step, least, delay simtime.Time, ends []simtime.Time) {
+	if d.copies.rate > s.rate { // other streams may delay the copies
+		for i := range ends {
+			end, _ := d.CopyAhead(s, max(least, at), 0, "")
+			ends[i] = end + delay
+			at += step
+		}
+		return
+	}
+	end := s.end
+	for i := range ends {
+		end = max(end, max(least, at)+d.cfg.Setup) + s.each
+		ends[i] = end + delay
+		at += step
+	}
+	s.end = end
+}
+
 // EndStream ends stream s now. The copy of the message's last fragment must follow.
 func (d *DMA) EndStream(s *CopyStream) {
 	at := d.eng.Now() + d.cfg.Setup
