@@ -96,14 +96,17 @@ func runBlackhole(l *measurer, r *Reference) *table.Table {
 // blackholeOptions returns the options to measure the collective `op` on the preset
 // blackhole with the given fabric. The number of devices is set only if the fabric is a
 // line. If `size` is at least coarseSize, packets are larger, so that the simulation takes
-// less time.
+// less time. A message is a packet, as on the device.
 func blackholeOptions(l *measurer, op, fabric, devices string, size topology.Bytes) collperf.Options {
 	var sets []string
+	packet := "8KiB"
 	if fabric == "line" {
 		sets = []string{"system.sips.topology=line", "system.sips.count=" + devices}
 	}
 	if size >= coarseSize {
+		packet = "64KiB"
 		sets = append(sets, "system.flit=64KiB", "pe.ipcq.slot_size=64KiB")
 	}
-	return collperf.Options{Topology: l.system("blackhole", sets...), Collective: torch.Must(ccl.ParseCollective(op)), DTypes: []tl.DType{tl.BF16}}
+	config := torch.Must(ccl.Load(l.ctx, "default", "defaults.chunk_bytes="+packet))
+	return collperf.Options{Topology: l.system("blackhole", sets...), CCL: config, Collective: torch.Must(ccl.ParseCollective(op)), DTypes: []tl.DType{tl.BF16}}
 }
