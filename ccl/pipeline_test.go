@@ -77,12 +77,12 @@ func TestFit(t *testing.T) {
 		slots     int
 	}{
 		{Ring, 64, 1, topology.GiB, 4 << 10, 256},
-		{Ring, 64, 64, topology.GiB, 64 << 10, 16},
-		{Ring, 64, 1 << 10, topology.GiB, 256 << 10, 4}, // a quarter of the queue
-		{Ring, 256, 1 << 10, topology.GiB, 256 << 10, 4},
+		{Ring, 64, 64, topology.GiB, 128 << 10, 8},
+		{Ring, 64, 1 << 10, topology.GiB, 512 << 10, 2}, // half of the queue
+		{Ring, 256, 1 << 10, topology.GiB, 512 << 10, 2},
 		{Ring, 64, 1 << 10, topology.MiB, 16 << 10, 64}, // 1/64 of TCM
 		{Ring, 64, 1 << 10, topology.KiB, 4 << 10, 256},
-		{BidirectionalRing, 64, 64, topology.GiB, 32 << 10, 32},
+		{BidirectionalRing, 64, 64, topology.GiB, 64 << 10, 16},
 		{Direct, 64, 1 << 10, topology.GiB, 256 << 10, 4},
 		{Tree, 64, 1, topology.GiB, 4 << 10, 256},
 	} {

@@ -226,28 +226,26 @@ func (s *Slice) serveBursts(part PartialAccess, to Reader) simtime.Time {
 	}
 	skipAt := part.From + explicitGroups*s.group() // no groups are skipped before this byte
 	for from < part.To {
-		flit := from
+		if from >= skipAt {
+			if n := s.groupsToSkip(&part, off, from); n > 0 {
+				flits := int64(s.group() / part.Flit)
+				arrived += simtime.Time(n*flits) * part.Gap
+				s.skip(&part, n, off, from, arrived)
+				if to != nil {
+					to.Groups(n, flits, s.BurstTime)
+				}
+				done += simtime.Time(n) * s.BurstTime
+				off, from = off+Bytes(n)*s.group(), from+Bytes(n)*s.group()
+				for _, end := range part.Ends {
+					done = max(done, end)
+				}
+			}
+			skipAt = from + s.group()
+		}
 		if from = min(from+part.Flit, part.To); from == part.To {
 			arrived = max(part.At, part.LastAt)
 		}
 		for off < from {
-			if off >= skipAt {
-				n, next := s.groupsToSkip(&part, off, flit)
-				skipAt = off + next
-				if n > 0 {
-					flits := int64(s.group() / part.Flit)
-					arrived += simtime.Time(n*flits) * part.Gap
-					s.skip(&part, n, off, flit, arrived)
-					if to != nil {
-						to.Groups(n, flits, s.BurstTime)
-					}
-					done += simtime.Time(n) * s.BurstTime
-					off, from = off+Bytes(n)*s.group(), from+Bytes(n)*s.group()
-					for _, end := range part.Ends {
-						done = max(done, end)
-					}
-				}
-			}
 			b := s.BurstAt(part.Region, off)
 			if part.Op == Write && b.End > from {
 				break
@@ -311,17 +309,17 @@ func (s *Slice) group() Bytes { return Bytes(s.Channels) * s.Burst }
 // groupsToSkip returns how many groups Serve can compute together, from byte `off` of the
 // region on. The flits up to byte `from` have been served before. The result is 0 if `off` is
 // not the start of a group, if the row or the part ends soon, or if groups do not consist of
-// whole flits. `next` is the number of bytes after which the result can be another one.
-func (s *Slice) groupsToSkip(part *PartialAccess, off, from Bytes) (n int64, next Bytes) {
+// whole flits.
+func (s *Slice) groupsToSkip(part *PartialAccess, off, from Bytes) int64 {
 	group := s.group()
 	if off >= part.To || group%part.Flit != 0 {
-		return 0, part.To
+		return 0
 	}
 	a, left := part.Region.addr(off)
-	if past := Bytes(a) % group; past != 0 {
-		return 0, group - past
+	if Bytes(a)%group != 0 {
+		return 0
 	}
-	return max(0, int64(min(left, part.To-max(off, from))/group)-explicitGroups), left + explicitGroups*group
+	return max(0, int64(min(left, part.To-max(off, from))/group)-explicitGroups)
 }
 
 // skip serves n groups of the part, from byte `off` on. The flits up to byte `from` have been
@@ -343,10 +341,7 @@ func (s *Slice) skip(part *PartialAccess, n int64, off, from Bytes, arrived simt
 	next := from + Bytes(n)*s.group()
 	for k := range Bytes(s.Channels) {
 		b := s.BurstAt(part.Region, off+Bytes(n-1)*s.group()+k*s.Burst)
-		at := arrived // of the flit with the last byte of the burst
-		if b.End <= next {
-			at -= simtime.Time((next-b.End)/part.Flit+1) * part.Gap
-		}
+		at := arrived - simtime.Time((next-b.End)/part.Flit+1)*part.Gap
 		end := &part.Ends[b.Channel]
 		*end = max(s.channels[b.Channel].free, *end+all, at+s.BurstTime)
 	}
@@ -410,7 +405,7 @@ func (s *Slice) Cut(whole, kept PartialAccess, now simtime.Time) simtime.Time {
 // release reduces the time for which the channels are occupied by the bursts of the part.
 func (s *Slice) release(part PartialAccess) {
 	for off := part.From; off < part.To; {
-		if n, _ := s.groupsToSkip(&part, off, off); n > 0 {
+		if n := s.groupsToSkip(&part, off, off); n > 0 {
 			for i := range s.channels {
 				s.channels[i].free -= simtime.Time(n) * s.BurstTime
 			}

@@ -220,31 +220,6 @@ func TestOverlaps(t *testing.T) {
 	})
 }
 
-// flitCounter counts the flits that Serve computes one by one, and those that it skips.
-type flitCounter struct{ explicit, skipped int64 }
-
-func (c *flitCounter) Flit(simtime.Time) { c.explicit++ }
-
-func (c *flitCounter) Groups(n, flits int64, _ simtime.Time) { c.skipped += n * flits }
-
-// TestServeSkipsGroups checks that Serve computes only a few groups of a contiguous read one
-// by one, whatever its size and address.
-func TestServeSkipsGroups(t *testing.T) {
-	group := NewSlice(eightChannels).group()
-	for _, addr := range []Addr{0, 4, 100, 256, 1000, 4096 + 60} {
-		for _, size := range []Bytes{64 << 10, 1 << 20, 1<<30 + 12} {
-			var c flitCounter
-			NewSlice(eightChannels).Serve(PartialAccess{Region: Contiguous(addr, size), To: size, Flit: 256}, &c)
-			if most := int64(2*explicitGroups+2) * int64(group/256); c.explicit > most {
-				t.Errorf("%v at %d: %d flits one by one, want at most %d", size, addr, c.explicit, most)
-			}
-			if all := int64(size+255) / 256; c.explicit+c.skipped != all {
-				t.Errorf("%v at %d: %d flits, want %d", size, addr, c.explicit+c.skipped, all)
-			}
-		}
-	}
-}
-
 // TestServeAtOnce checks that a slice whose bursts take no time serves a part at once as it
 // serves it burst by burst.
 func TestServeAtOnce(t *testing.T) {
