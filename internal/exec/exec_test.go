@@ -68,19 +68,26 @@ func replayFile(t *rapid.T, log *oplog.Log) {
 	}
 }
 
+// lastUses returns, for each operation of the log, the index of the last operation that uses
+// its value. It is the operation's own index if none does.
+func lastUses(log *oplog.Log) map[oplog.ID]int {
+	last := map[oplog.ID]int{}
+	for i := range log.Ops {
+		for o := range operands(&log.Ops[i]) {
+			last[o.From] = max(last[o.From], i)
+		}
+		last[log.Ops[i].ID] = max(last[log.Ops[i].ID], i)
+	}
+	return last
+}
+
 // TestIncremental flushes a log while it grows and forgets each tile after its last use. It
 // checks that the values are the same as when the whole log is executed at once.
 func TestIncremental(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		whole := randomLog(t)
 		want := interpret(whole)
-		lastUse := map[oplog.ID]int{}
-		for i := range whole.Ops {
-			for o := range operands(&whole.Ops[i]) {
-				lastUse[o.From] = max(lastUse[o.From], i)
-			}
-			lastUse[whole.Ops[i].ID] = max(lastUse[whole.Ops[i].ID], i)
-		}
+		lastUse := lastUses(whole)
 		log := &oplog.Log{PEs: whole.PEs, Launches: whole.Launches, Lines: whole.Lines}
 		e := newFineGrained(log, rapid.IntRange(1, 4).Draw(t, "threads"))
 		for i, effects := 0, 0; i < len(whole.Ops); {

@@ -20,13 +20,7 @@ func TestTransientLogs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		whole := randomLog(t)
 		want := interpret(whole)
-		lastUse := map[oplog.ID]int{}
-		for i := range whole.Ops {
-			for o := range operands(&whole.Ops[i]) {
-				lastUse[o.From] = max(lastUse[o.From], i)
-			}
-			lastUse[whole.Ops[i].ID] = max(lastUse[whole.Ops[i].ID], i)
-		}
+		lastUse := lastUses(whole)
 		for _, threads := range []int{1, 2, 3, 8} {
 			log := &oplog.Log{Transient: true}
 			e := newFineGrained(log, threads)
