@@ -14,7 +14,7 @@ type blockFlow struct {
 	*member
 	blockSteps
 	block   func(rank int) block // the flow's share of a rank's block
-	recent  recentBlock          // the result of the last call of block
+	recent  recentBlock          // the results of the last calls of block and message
 	largest int                  // elements of a block
 	cut
 	reduces int                   // number of steps of the reduce-scatter, which come first
@@ -41,10 +41,14 @@ type blockSteps interface {
 	phases(f *blockFlow) []Phase
 }
 
-// recentBlock is the block of a rank. Successive messages are mostly of one block.
+// recentBlock is the block of a rank, and the part of it that a message carries. Successive
+// messages are mostly of one block. A rank that receives, forwards and stores a message asks
+// for its part three times.
 type recentBlock struct {
 	rank int
 	block
+	key  heldBlock // of part
+	part block     // without elements if not known
 }
 
 // heldBlock identifies the elements of a message that are held between steps.
@@ -83,11 +87,15 @@ func (f *blockFlow) message(at item, rank int) (block, heldBlock) {
 		return x.slice(chunk(x.n, at.message, f.Chunk)), heldBlock{}
 	}
 	key := heldBlock{at.segment, rank, at.message % f.pieces}
-	if f.recent.n == 0 || f.recent.rank != rank {
-		f.recent = recentBlock{rank, f.block(rank)}
+	r := &f.recent
+	if r.part.n > 0 && r.key == key {
+		return r.part, key
 	}
-	x := f.recent.block
-	return x.slice(f.piece(x.n, at.segment, key.piece)), key
+	if r.n == 0 || r.rank != rank {
+		r.rank, r.block = rank, f.block(rank)
+	}
+	r.key, r.part = key, r.slice(f.piece(r.n, at.segment, key.piece))
+	return r.part, key
 }
 
 // receivedMessage returns the elements that this rank receives in item `at`, and the key

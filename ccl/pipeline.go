@@ -188,7 +188,7 @@ func (l *pipeline) send(i int, at item, x tl.Tile) {
 			l.held = map[flowItem]tl.Tile{}
 		}
 		l.held[early] = y
-		l.pending[channel] = l.pending[channel][1:]
+		l.dropPending(channel)
 	}
 	l.flows[i].send(at, x)
 	l.pending[channel] = append(l.pending[channel], flowItem{i, at})
@@ -203,8 +203,14 @@ func (l *pipeline) receive(i int, at item) (x tl.Tile, early bool) {
 		return x, true
 	}
 	channel := l.flows[i].channel(at.step)
-	l.pending[channel] = l.pending[channel][1:] // the item is the first, because items arrive in the order of sending
+	l.dropPending(channel) // the item is the first, because items arrive in the order of sending
 	return l.flows[i].receive(at), false
+}
+
+// dropPending removes the first pending item of a channel.
+func (l *pipeline) dropPending(channel int) {
+	p := l.pending[channel]
+	l.pending[channel] = p[:copy(p, p[1:])]
 }
 
 // chooseSpacing returns the spacing between segments, in rounds: the smallest spacing from
