@@ -33,11 +33,14 @@ func (m *trains) cut(s *server, a *service, k int64, tail Time) (rest train) {
 	at.passed = min(at.passed, a.first+k)
 	if s.slice != nil {
 		a.left = m.cutSlice(s, a, &whole)
+	} else if a.round != 0 {
+		a.left = max(a.since+Time(k)*a.pace, a.tail+s.perFlit)
+		s.shortenRound(a.round, Time(rest.whole())*s.perFlit+m.shortFlit(s, &rest))
 	} else {
 		work := Time(k) * s.perFlit
 		a.left = max(a.since+work, a.tail+s.perFlit)
 		if a.rate == fullRate {
-			until := min(a.until, a.since+work+s.limitedWork(a.since, work, a.class))
+			until := min(a.until, a.since+work+s.limitedWork(a.since, work, a.class, a.atSource))
 			a.left = max(a.left, until)
 			if s.free == a.until {
 				s.free = until
@@ -47,15 +50,15 @@ func (m *trains) cut(s *server, a *service, k int64, tail Time) (rest train) {
 	}
 	if k == 0 {
 		a.left = m.eng.Now()
-		s.free = min(s.free, max(a.since, a.left))
+		if a.round == 0 {
+			s.free = min(s.free, max(a.since, a.left))
+		}
 	}
 	a.left = max(a.left, m.eng.Now()) // the last of these flits arrives or starts to leave now
 	if m.observe != nil && s.slice == nil {
 		m.observe(Passage{Link: s.key, Class: a.class, Bytes: m.trainBytes(&a.train), Head: a.head, Start: a.since, End: a.left, ID: a.passage, Cut: true})
 	}
-	if s.slice == nil {
-		m.uncountSkipped(s, a, &rest)
-	}
+	m.uncountSkipped(s, a, &rest)
 	m.cutForwarded(s, a)
 	at.left = a.left
 	for j := range s.active { // accesses to HBM overlap
@@ -94,7 +97,7 @@ func (m *trains) cutForwarded(s *server, a *service) {
 				t.flits, t.last, t.short, t.tail, t.end = k, false, false, arrives, arrives
 			}
 			if s.slice != nil {
-				a.left = max(a.left, t.end)
+				a.left = max(a.left, t.end-a.delay)
 			}
 			return
 		}

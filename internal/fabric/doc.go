@@ -16,10 +16,12 @@
 //   - Flit (flit.go) uses one event per flit and hop. It is the reference.
 //   - Train (train.go), the default, moves trains of flits with one event per hop. A
 //     message is one train until it competes with another message (serve.go). Then it is
-//     cut into a bounded number of trains (cut.go), so the number of events grows with
-//     messages and hops, not with bytes. A transfer without other traffic takes exactly the
-//     same time in both models. A single-flit message (singleflit.go) takes one event per
-//     link while the links are free, or one event for two links if the network is a Feeder.
+//     served together with the other message (round.go), or cut into a bounded number of
+//     trains (cut.go), so the number of events grows with messages and hops, not with bytes.
+//     At links that cannot delay it, a train takes no event (skip.go). A transfer without
+//     other traffic takes exactly the same time in both models. A single-flit message
+//     (singleflit.go) takes one event per link while the links are free, or one event for
+//     two links if the network is a Feeder.
 //
 // formula.go has the time of an uncontended transfer in closed form; the models never call
 // it.

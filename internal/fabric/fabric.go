@@ -56,6 +56,13 @@ type Feeder interface {
 	FedBy(topology.LinkID) topology.LinkID
 }
 
+// SliceFeeder is a Network that also reports which links carry nothing but what is read from
+// one HBM slice.
+type SliceFeeder interface {
+	// FedBySlice reports whether all traffic of the given link is read from one HBM slice.
+	FedBySlice(topology.LinkID) bool
+}
+
 // SliceID is the number of an HBM slice, counted from 1. 0 is none.
 type SliceID int32
 

@@ -50,6 +50,10 @@ func (m *trains) serve(s *server, i int32) {
 	if len(s.active) > 0 {
 		m.cutForNext(s, i)
 	}
+	if m.serveRound(s, i) {
+		m.wakeWhenFree(s)
+		return
+	}
 	t := &m.all[i]
 	if k := m.flitsToServe(s, t); k < t.flits {
 		rest := t.restAfter(k)
@@ -152,9 +156,33 @@ func (m *trains) yield(s *server, j int, t *train) {
 	if t.class > a.class || t.msg == a.msg || a.left <= now || s.perFlit == 0 || s.followed(j, now) {
 		return
 	}
-	var k int64
+	k := m.keptFlits(s, a, t)
+	if k >= a.flits {
+		return
+	}
+	rest := m.cut(s, a, k, a.arrival(k-1))
+	src := &m.sources[rest.msg]
+	switch {
+	case !rest.atSource:
+		m.requeue(s, rest)
+	case s.slice != nil && src.offered == m.messages[rest.msg].flits && (t.atSource || !rest.last):
+		m.keepAtSource(s, rest)
+	default:
+		src.offered -= rest.flits
+		src.waiting = true
+		a.refill = true
+		m.refillAt(rest.msg, a.left)
+	}
+}
+
+// keptFlits returns how many flits of service a go before train t, which waits and cuts a:
+// the flits that have started to leave, those that have arrived if t has the same class, and
+// at least a share if a is at its source. It returns all flits if a ends soon.
+func (m *trains) keptFlits(s *server, a *service, t *train) int64 {
+	now := m.eng.Now()
+	k := int64(1)
 	if a.rate == fullRate {
-		k = s.startedFlits(a, now)
+		k = max(k, s.startedFlits(a, now))
 	}
 	if s.slice != nil && a.stage == 0 {
 		k = max(k, m.readBy(s, a, now))
@@ -162,27 +190,26 @@ func (m *trains) yield(s *server, j int, t *train) {
 	if !a.atSource && (t.class == a.class || a.rate < fullRate) {
 		k = max(k, a.arrivedBy(now))
 	}
-	k = max(1, k)
-	if share := max(s.turn, min(a.share, t.share)); t.class == a.class && a.atSource {
+	if t.class != a.class {
+		return k
+	}
+	share := max(s.turn, min(a.share, t.share))
+	var least int64 // flits that may remain
+	switch {
+	case a.atSource:
 		if t.flits > share {
 			k = max(k, share)
 		}
-		if t.atSource && a.flits-k < s.turn {
-			return // the train in service ends soon
+		if t.atSource {
+			least = s.turn
 		}
+	case s.slice == nil:
+		least = share
 	}
-	if k >= a.flits {
-		return
+	if a.flits-k < least {
+		return a.flits
 	}
-	rest := m.cut(s, a, k, a.arrival(k-1))
-	if rest.atSource {
-		m.sources[rest.msg].offered -= rest.flits
-		m.sources[rest.msg].waiting = true
-		a.refill = true
-		m.refillAt(rest.msg, a.left)
-	} else {
-		m.requeue(s, rest)
-	}
+	return k
 }
 
 // requeue puts `rest`, the unserved part of a split train, back into the queue of s. It
@@ -209,7 +236,7 @@ func (m *trains) pass(s *server, i int32) {
 	if s.slice != nil {
 		m.passSlice(s, i, start)
 	} else {
-		m.passLink(s, i, start, waits)
+		m.passLink(s, i, start, waits, &alone)
 	}
 }
 
@@ -245,18 +272,21 @@ func (m *trains) serviceStart(s *server, t *train) (start, waits Time) {
 
 // passLink sends train i over the link of s to its next server or to its destination. The
 // service starts at the time `start`. `waits` is the time that the first flit of the train
-// has waited.
-func (m *trains) passLink(s *server, i int32, start, waits Time) {
+// has waited. p is the place of the train in a round, or &alone.
+func (m *trains) passLink(s *server, i int32, start, waits Time, p *place) {
 	t := &m.all[i]
-	a := service{train: *t, since: start, rate: s.spareRate(t, start)}
+	a := service{train: *t, since: start, round: p.round, pace: s.perFlit, rate: fullRate}
 	short := m.shortFlit(s, t)
 	work := Time(t.whole())*s.perFlit + short
 	a.until = start + work
-	if a.rate < fullRate {
+	if p.round != 0 {
+		a.until = p.until
+		a.pace = max(s.perFlit, (p.left-start)/Time(t.flits))
+	} else if a.rate = s.spareRate(t, start); a.rate < fullRate {
 		a.until = start + s.perFlit
 		s.free = a.until
 	} else {
-		s.free = a.until + s.limitedWork(start, work, t.class)
+		s.free = a.until + s.limitedWork(start, work, t.class, t.atSource)
 		if t.flits > 1 { // a single flit waits for at most one flit of another train, and has done so
 			a.until = s.free
 		}
@@ -265,7 +295,7 @@ func (m *trains) passLink(s *server, i int32, start, waits Time) {
 	first, last := short, short
 	if t.whole() > 0 {
 		first = s.perFlit
-		wholeLeft = max(start+work-short, t.tail+s.perFlit, a.until-short)
+		wholeLeft = max(start+work-short, t.tail+s.perFlit, min(a.until, p.left)-short)
 	}
 	if t.short {
 		a.left = max(wholeLeft, t.end, start) + short
@@ -299,49 +329,6 @@ func (m *trains) passLink(s *server, i int32, start, waits Time) {
 	a.forwarded, a.forwardedAt = m.forward(i)
 	if a.flits > 1 {
 		s.active = append(s.active, a)
-	}
-}
-
-// skipUnlimited moves t over the links of unlimited bandwidth that follow on its path, and
-// returns the sum of their latencies. No message waits for such a link, so that a train
-// needs no event there. Small messages skip no link, because then messages that arrive at
-// the same time could change places.
-func (m *trains) skipUnlimited(t *train) (delay Time) {
-	if m.messages[t.msg].flits <= m.turn {
-		return 0
-	}
-	stages := m.messages[t.msg].stages
-	for ; int(t.stage) < len(stages) && stages[t.stage] >= 0; t.stage++ {
-		link := stages[t.stage]
-		if !m.isUnlimited(link) {
-			break
-		}
-		l := m.link(link)
-		l.bytes += m.trainBytes(t)
-		if m.observe != nil {
-			m.passage++
-			m.observePassage(t.msg, t.first == 0, Passage{Link: link, Bytes: m.trainBytes(t), Head: t.head + delay, Start: t.head + delay, End: t.end + delay, ID: m.passage})
-		}
-		delay += l.hop.Latency
-	}
-	t.head, t.tail, t.end = t.head+delay, t.tail+delay, t.end+delay
-	return delay
-}
-
-// uncountSkipped corrects the counters of the links that service a has skipped, after a has
-// been cut: the train `rest` does not pass them.
-func (m *trains) uncountSkipped(s *server, a *service, rest *train) {
-	delay := s.hop.Latency
-	for k, link := range m.messages[a.msg].stages[a.stage+1 : a.next] {
-		l := &m.links[link]
-		l.bytes -= m.trainBytes(rest)
-		if m.observe != nil {
-			m.observe(Passage{
-				Link: link, Class: a.class, Bytes: m.trainBytes(&a.train), Start: a.since + delay, End: a.left + delay,
-				Head: a.since + delay, ID: a.passage + 1 + uint64(k), Cut: true,
-			})
-		}
-		delay += l.hop.Latency
 	}
 }
 

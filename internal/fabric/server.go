@@ -25,6 +25,9 @@ type service struct {
 	since       Time   // start of the service
 	until       Time   // the server is occupied until then; only if rate is fullRate
 	left        Time   // when the last flit has left
+	taken       Time   // delay by rate-limited trains; only at an HBM slice
+	round       uint32 // number of the round in which the train is served; 0 if it is served alone
+	pace        Time   // time between the services of two flits, which is longer in a round
 	rate        int64  // share of the bandwidth in units of 1/fullRate; less for a rate-limited train
 	forwarded   int32  // number of the train in flight to the next server; 0 if none
 	forwardedAt Time   // when that train arrives there
@@ -35,7 +38,10 @@ type service struct {
 	cutSeq      uint32 // the seq of that cut; another cut may use the number later
 }
 
-const fullRate = 1 << 20
+const (
+	fullRate  = 1 << 20
+	rateSlack = fullRate / 32 // by which rate-limited trains may exceed the bandwidth: bursts arrive in groups
+)
 
 // linkState is the state of a link. It is the whole state while only single-flit messages
 // have used the link. Once a train has used the link, the link also has a server. A
@@ -58,6 +64,14 @@ const (
 	none     stage = -1
 )
 
+// limit says whether a link has unlimited bandwidth.
+type limit uint8
+
+const (
+	limited limit = iota + 1
+	unlimited
+)
+
 // linkUse says whether nothing, only single-flit messages, or trains have used a link.
 type linkUse uint8
 
@@ -77,7 +91,7 @@ func (m *trains) server(st stage) *server {
 		if m.slices[slice] == nil {
 			h := m.cfg.HBM
 			m.slices[slice] = &server{
-				linkState: &linkState{use: servesTrains}, key: st, slice: memory.NewSlice(h),
+				linkState: &linkState{use: servesTrains, feeds: notKnown}, key: st, slice: memory.NewSlice(h),
 				perFlit: h.BurstTime * Time(m.cfg.Flit) / Time(h.Burst) / Time(h.Channels),
 				turn:    max(m.turn, groupsPerTurn*int64(Bytes(h.Channels)*h.Burst/m.cfg.Flit)),
 			}
@@ -150,7 +164,7 @@ func (s *server) startedFlits(a *service, now Time) int64 {
 			spent -= simtime.MulDiv(uint64(until-a.since), uint64(o.rate), fullRate)
 		}
 	}
-	return int64((max(spent, 0) + s.perFlit - 1) / s.perFlit)
+	return int64((max(spent, 0) + a.pace - 1) / max(1, a.pace))
 }
 
 // followed reports whether flits that follow service number j in the same message are in
@@ -259,7 +273,7 @@ func (s *server) spareRate(t *train, start Time) int64 {
 			sum += s.rateAfter(o, start)
 		}
 	}
-	if sum > fullRate {
+	if sum > fullRate+rateSlack {
 		return fullRate
 	}
 	return rate
@@ -277,8 +291,10 @@ func (s *server) rateAfter(a *service, start Time) int64 {
 
 // limitedWork returns how long other work of the link is delayed by rate-limited trains.
 // The other work starts at the time `start` and would take the time `work` by itself. Only
-// rate-limited trains of the given class or a higher class count.
-func (s *server) limitedWork(start, work Time, class Class) (taken Time) {
+// rate-limited trains of the given class or a higher class count. Work of a source, if
+// `source` is true, gets the bandwidth that they leave. Other work arrives by itself, so that
+// only the flits count that arrive together with it.
+func (s *server) limitedWork(start, work Time, class Class, source bool) (taken Time) {
 	spare := int64(fullRate)
 	for i := range s.active {
 		if o := &s.active[i]; o.rate < fullRate && o.end >= start && o.class <= class {
@@ -294,7 +310,9 @@ func (s *server) limitedWork(start, work Time, class Class) (taken Time) {
 			continue
 		}
 		share := simtime.MulDiv(uint64(o.end+s.perFlit-start), uint64(o.rate), fullRate)
-		if spare > 0 {
+		if !source {
+			share = min(share, simtime.MulDiv(uint64(work), uint64(o.rate), fullRate))
+		} else if spare > 0 {
 			share = min(share, simtime.MulDiv(uint64(work), uint64(o.rate), uint64(spare)))
 		}
 		taken += share

@@ -1,16 +1,19 @@
 package fabric
 
-import "github.com/kernbench/kernbench/internal/memory"
+import (
+	"github.com/kernbench/kernbench/internal/memory"
+	"github.com/kernbench/kernbench/simtime"
+)
 
 // passSlice serves train i at the channels of an HBM slice, from the time `start` on. The
 // accesses of successive trains to a slice overlap: a channel that is free serves the next
 // train already.
 func (m *trains) passSlice(s *server, i int32, start Time) {
-	a := service{train: m.all[i], since: start, rate: s.spareRate(&m.all[i], start), next: m.all[i].stage + 1}
+	a := service{train: m.all[i], since: start, rate: s.spareRate(&m.all[i], start), pace: s.perFlit, next: m.all[i].stage + 1}
 	work := Time(a.flits) * s.perFlit
 	var taken Time // by rate-limited writes
 	if a.rate == fullRate && a.flits > 1 {
-		taken = s.limitedWork(start, work, a.class)
+		taken = s.limitedWork(start, work, a.class, true)
 	}
 	if a.stage > 0 {
 		m.write(s, &a, taken)
@@ -18,6 +21,7 @@ func (m *trains) passSlice(s *server, i int32, start Time) {
 		m.read(s, &a, taken)
 	}
 	s.slice.Occupy(taken)
+	a.taken = taken
 	if a.rate < fullRate {
 		a.until = start + s.perFlit
 	} else {
@@ -38,7 +42,9 @@ func (m *trains) passSlice(s *server, i int32, start Time) {
 func (m *trains) write(s *server, a *service, taken Time) {
 	src := &m.sources[a.msg]
 	src.endsSaved = append(src.endsSaved[:0], src.ends...)
-	a.left = max(src.progress[a.stage].left, s.slice.Serve(m.partOf(a, &a.train, src.ends), nil)+taken)
+	done := s.slice.Serve(m.partOf(a, &a.train, src.ends), nil)
+	late := a.since + Time(a.flits)*s.perFlit + taken + m.cfg.HBM.BurstTime // if all flits have arrived
+	a.left = max(src.progress[a.stage].left, done, min(done+taken, late))
 	if a.last {
 		a.left = max(a.left, a.end+m.cfg.HBM.BurstTime) // arrivals in between are rounded
 		m.finishAt(a.msg, max(a.left, m.eng.Now()))
@@ -50,10 +56,11 @@ func (m *trains) write(s *server, a *service, taken Time) {
 // flits. read sets a.left to the time at which all flits are read. Rate-limited writes delay
 // the last train by the time `taken`.
 func (m *trains) read(s *server, a *service, taken Time) {
-	link := m.messages[a.msg].stages[1]
 	out := &m.reading
-	*out = runs{trains: m, link: link, perFlit: m.server(link).perFlit, run: a.firstFlits(0)}
+	*out = runs{trains: m, perFlit: m.server(m.messages[a.msg].stages[1]).perFlit, run: a.firstFlits(0), firstHead: simtime.Never}
 	out.run.stage, out.run.atSource = 1, false
+	out.fed = m.skipFirst(s, a)
+	out.next, out.delay = a.next, a.delay
 	out.floor = max(m.sources[a.msg].progress[a.stage].left, m.eng.Now())
 	a.left = max(s.slice.Serve(m.partOf(a, &a.train, nil), out), out.floor) + taken
 	out.send(&out.merged)
@@ -65,13 +72,22 @@ func (m *trains) read(s *server, a *service, taken Time) {
 	out.run.end += taken
 	out.send(&out.run)
 	a.forwarded, a.forwardedAt = out.sent, out.sentAt
+	m.countFirst(a, out.firstHead)
+}
+
+// groupFlits returns the number of flits of one burst on each channel of slice s.
+func (m *trains) groupFlits(s *server) int64 {
+	return int64((Bytes(s.slice.Channels)*s.slice.Burst + m.cfg.Flit - 1) / m.cfg.Flit)
 }
 
 // readBy returns an upper bound for the number of flits of a that are read by now: one
 // group of bursts, and one more for each burst time since the start of the service.
 func (m *trains) readBy(s *server, a *service, now Time) int64 {
-	group := (Bytes(s.slice.Channels)*s.slice.Burst + m.cfg.Flit - 1) / m.cfg.Flit
-	return int64(group) * (1 + int64((now-a.since)/max(1, s.slice.BurstTime)))
+	group := m.groupFlits(s)
+	if a.round != 0 {
+		return group + int64((now-a.since)/a.pace)
+	}
+	return group * (1 + int64((now-a.since)/max(1, s.slice.BurstTime)))
 }
 
 // cutSlice reduces the HBM access of service a, which has been cut, to the remaining flits.
@@ -84,10 +100,18 @@ func (m *trains) cutSlice(s *server, a *service, whole *train) Time {
 		ends = src.ends
 		copy(ends, src.endsSaved)
 	}
+	s.slice.Occupy(-a.taken)
 	done := s.slice.Cut(m.partOf(a, whole, nil), m.partOf(a, &a.train, ends), m.eng.Now())
+	a.taken = simtime.MulDiv(uint64(a.taken), uint64(a.flits), uint64(whole.flits))
+	s.slice.Occupy(a.taken)
+	done += a.taken
 	left := min(a.left, max(done, a.since))
+	if a.round != 0 {
+		s.shortenRound(a.round, Time(whole.flits-a.flits)*s.perFlit)
+		return min(a.left, a.since+Time(a.flits)*a.pace)
+	}
 	if a.rate == fullRate {
-		until := min(a.since+Time(a.flits)*s.perFlit, left)
+		until := min(a.since+Time(a.flits)*s.perFlit+a.taken, left)
 		if s.free == a.until {
 			s.free = until
 		}
@@ -103,18 +127,21 @@ func (m *trains) cutSlice(s *server, a *service, whole *train) Time {
 // end of the transfer.
 type runs struct {
 	*trains
-	sent     int32 // the train that was sent last; 0 if none
-	sentAt   Time  // when that train arrives
-	link     stage // the first link
-	floor    Time  // no flit starts before this time
-	perFlit  Time  // service time of a flit on the link
-	run      train // the current run
-	before   Time  // arrival of the last flit but one of the current run
-	idleAt   Time  // when the link has sent the current run
-	merged   train // the equal runs before the current one, without flits if there are none
-	perRun   int64 // flits of each merged run
-	period   Time  // distance of the heads of merged runs; 0 if there is only one run
-	lastHead Time  // head of the last merged run
+	sent      int32      // the train that was sent last; 0 if none
+	sentAt    Time       // when that train arrives
+	next      int32      // index of the first server that no train skips
+	delay     Time       // how long a flit takes to that server
+	fed       *linkState // the first link if the slice feeds it, else nil
+	firstHead Time       // when the first flit is read
+	floor     Time       // no flit starts before this time
+	perFlit   Time       // service time of a flit on the link
+	run       train      // the current run
+	before    Time       // arrival of the last flit but one of the current run
+	idleAt    Time       // when the link has sent the current run
+	merged    train      // the equal runs before the current one, without flits if there are none
+	perRun    int64      // flits of each merged run
+	period    Time       // distance of the heads of merged runs; 0 if there is only one run
+	lastHead  Time       // head of the last merged run
 }
 
 // Flit adds the next flit. `done` is the time at which the channels have read the flit
@@ -180,8 +207,15 @@ func (r *runs) send(t *train) {
 		return
 	}
 	t.earlier, t.earlierAt = r.sent, r.sentAt
-	r.sent, r.sentAt = r.trains.add(*t), t.head
-	r.arriveAt(t.head, r.sent, r.link)
+	r.firstHead = min(r.firstHead, t.head)
+	i := r.trains.add(*t)
+	start := t.head
+	if r.fed != nil {
+		start = max(start, r.fed.free)
+		r.fed.free = start + Time(t.flits)*r.perFlit
+	}
+	r.skipTo(r.next, r.delay, r.fed, &r.all[i], start)
+	r.sent, r.sentAt = r.forward(i)
 }
 
 // partOf returns the HBM access of train t, which is the train of service a or a part of

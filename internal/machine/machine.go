@@ -127,6 +127,11 @@ func (n network) FedBy(id topology.LinkID) topology.LinkID {
 	return feeder
 }
 
+// FedBySlice reports whether link `id` leaves an HBM slice: all its traffic is read there.
+func (n network) FedBySlice(id topology.LinkID) bool {
+	return n.Node(n.Link(id).From).Kind == topology.KindHBM
+}
+
 // Hops returns the bandwidth and latency of each link of a path. Closed forms, such as
 // fabric.Uncontended, compute times from them.
 func (m *Machine) Hops(path []topology.LinkID) []fabric.Hop {

@@ -26,8 +26,8 @@ func TestTheTimeOfAnAllToAllInPlace(t *testing.T) {
 		}
 		return dist.Last(l.Context).Crit
 	}
-	if apart, same := measure(false), measure(true); apart.String() != "920.644955ns" || same.String() != "1015.444955ns" {
-		t.Errorf("into another tensor it takes %v, want 920.644955ns; in place %v, want 1015.444955ns", apart, same)
+	if apart, same := measure(false), measure(true); apart.String() != "920.244955ns" || same.String() != "1015.244955ns" {
+		t.Errorf("into another tensor it takes %v, want 920.244955ns; in place %v, want 1015.244955ns", apart, same)
 	}
 }
 
@@ -47,8 +47,8 @@ func TestAnAllToAllOfTheSameViews(t *testing.T) {
 	if err != nil || !l.Checks().OK() || len(l.Checks()) != 3 {
 		t.Fatalf("%v, checks %+v", err, l.Checks())
 	}
-	if took := dist.Last(l.Context).Crit.String(); took != "1015.444955ns" {
-		t.Errorf("it takes %s, want 1015.444955ns, as in place", took)
+	if took := dist.Last(l.Context).Crit.String(); took != "1015.244955ns" {
+		t.Errorf("it takes %s, want 1015.244955ns, as in place", took)
 	}
 }
 
