@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -23,6 +22,7 @@ const Guard Bytes = 64 << 10
 // addresses: enough for four billion tensors of 1 GiB.
 type Space struct {
 	tensors []*tensor // sorted by base, which is also the order of mapping
+	bases   []VA      // base of each tensor: a search that reads the tensors would miss the processor cache
 	next    VA        // base of the next tensor
 }
 
@@ -61,7 +61,7 @@ func (s *Space) Map(name string, shards []Segment) (VA, error) {
 	}
 	length := (t.size + Guard - 1) / Guard * Guard
 	s.next = t.base + VA(length+max(length, Guard))
-	s.tensors = append(s.tensors, t)
+	s.tensors, s.bases = append(s.tensors, t), append(s.bases, t.base)
 	return t.base, nil
 }
 
@@ -73,15 +73,13 @@ func (s *Space) Unmap(base VA) ([]Segment, error) {
 		return nil, fmt.Errorf("unmap %v: no tensor starts there; it was unmapped before, or never mapped", base)
 	}
 	t := s.tensors[i]
-	s.tensors = slices.Delete(s.tensors, i, i+1)
+	s.tensors, s.bases = slices.Delete(s.tensors, i, i+1), slices.Delete(s.bases, i, i+1)
 	return t.shards, nil
 }
 
 // search returns the index of the first tensor that starts at or after va. The second
 // result reports whether this tensor starts exactly at va.
-func (s *Space) search(va VA) (int, bool) {
-	return slices.BinarySearchFunc(s.tensors, va, func(t *tensor, va VA) int { return cmp.Compare(t.base, va) })
-}
+func (s *Space) search(va VA) (int, bool) { return slices.BinarySearch(s.bases, va) }
 
 // Translate finds the tensor that contains all n bytes from va on and returns these bytes
 // as an Access. If the bytes are not completely inside one tensor, it returns an error. An
