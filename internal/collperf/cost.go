@@ -11,6 +11,38 @@ import (
 	"github.com/kernbench/kernbench/simtime"
 )
 
+// predict returns the predicted time of each given algorithm by name, with the settings s.
+// Algorithms without a prediction are omitted.
+func (o *Options) predict(p *problem, s ccl.Settings, algorithms []*ccl.Algorithm) map[string]float64 {
+	plan, pes := p.plan(), o.pes(p.ranks)
+	plan.Reduction, plan.Divisor, plan.Layout, plan.RootCube = p.reduction, p.ranks, ccl.NewLayout(o.Topology, pes), s.RootCube
+	queues := o.Topology.Spec().PE.IPCQ.Override(s.Queues())
+	s.Size(plan, queues)
+	network := cost.NewNetwork(o.Topology, pes, queues)
+	times := map[string]float64{}
+	for _, a := range algorithms {
+		if t, ok := cost.Cost(a, plan, network); ok && t > 0 {
+			times[a.Name] = float64(t)
+		}
+	}
+	return times
+}
+
+// expectedEnd predicts the simulated time at which the measurement of a problem with an
+// algorithm ends. It returns 0 if there is no prediction.
+func (o *Options) expectedEnd(p *problem, algorithm string) simtime.Time {
+	s, err := o.settings(algorithm)
+	if err != nil {
+		return 0
+	}
+	all := ccl.Algorithms(p.collective)
+	i := slices.IndexFunc(all, func(a *ccl.Algorithm) bool { return a.Name == algorithm })
+	if i < 0 {
+		return 0
+	}
+	return simtime.Time(o.predict(p, s, all[i:i+1])[algorithm] * float64(o.iters()))
+}
+
 // slowness returns, for each algorithm by name, its predicted time divided by the lowest
 // predicted time. Algorithms without a prediction are omitted.
 func (o *Options) slowness(p *problem) (map[string]float64, error) {
@@ -18,17 +50,10 @@ func (o *Options) slowness(p *problem) (map[string]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	plan, pes := p.plan(), o.pes(p.ranks)
-	plan.Reduction, plan.Divisor, plan.Layout, plan.RootCube = p.reduction, p.ranks, ccl.NewLayout(o.Topology, pes), s.RootCube
-	queues := o.Topology.Spec().PE.IPCQ.Override(s.Queues())
-	s.Size(plan, queues)
-	network := cost.NewNetwork(o.Topology, pes, queues)
-	times, least := map[string]float64{}, float64(simtime.Never)
-	for _, a := range ccl.Algorithms(p.collective) {
-		if t, ok := cost.Cost(a, plan, network); ok && t > 0 {
-			times[a.Name] = float64(t)
-			least = min(least, float64(t))
-		}
+	times := o.predict(p, s, ccl.Algorithms(p.collective))
+	least := float64(simtime.Never)
+	for _, t := range times {
+		least = min(least, t)
 	}
 	for name := range times {
 		times[name] /= least

@@ -10,6 +10,7 @@ import (
 	"github.com/kernbench/kernbench/internal/experiment"
 	"github.com/kernbench/kernbench/internal/hosted"
 	"github.com/kernbench/kernbench/internal/lists"
+	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/internal/trace"
 	"github.com/kernbench/kernbench/internal/version"
 	"github.com/kernbench/kernbench/simtime"
@@ -114,6 +115,7 @@ func (o *Options) measure(ctx context.Context, p *problem, algorithm string) (ro
 	if times := p.slow[algorithm]; times > maxSlowness {
 		return row, &tooSlowError{times}
 	}
+	sim.Expect(ctx, func() simtime.Time { return o.expectedEnd(p, algorithm) })
 	c, err := torch.New(ctx, torch.Options{Topology: o.Topology, CCL: o.CCL, Flit: o.Flit, NoData: !o.checks(), Threads: o.Threads, Trace: o.Trace})
 	if err != nil {
 		return row, err

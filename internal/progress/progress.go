@@ -126,7 +126,8 @@ func (p *Display) line() string {
 }
 
 // simulated returns the progress of a single simulated run, such as ", 9.3 µs simulated, 1.8
-// million events/s". It is empty if no events have been counted, or if there are several
+// million events/s, about 12s left". The time left is omitted if it is not known when the
+// run ends. The result is empty if no events have been counted, or if there are several
 // points, whose times differ.
 func (p *Display) simulated() string {
 	events := p.meter.Events()
@@ -135,7 +136,16 @@ func (p *Display) simulated() string {
 	}
 	rate := float64(events) / time.Since(p.begun).Seconds()
 	now := float64(p.meter.Now()) / float64(simtime.Microsecond)
-	return fmt.Sprintf(", %.1f µs simulated, %.1f million events/s", now, rate/1e6)
+	text := fmt.Sprintf(", %.1f µs simulated, %.1f million events/s", now, rate/1e6)
+	if time.Since(p.begun) < firstPause {
+		return text // a short run needs no estimate, which would take some time itself
+	}
+	const least = 0.02 // part of a run after which an estimate is useful
+	if end := float64(p.meter.Expected()) / float64(simtime.Microsecond); now >= least*end && now < end {
+		left := time.Duration(float64(time.Since(p.begun)) * (end - now) / now)
+		text += fmt.Sprintf(", about %v left", max(time.Second, left.Round(time.Second)))
+	}
+	return text
 }
 
 // Write removes the line of progress and writes text in its place.

@@ -36,11 +36,12 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestSimulated checks that the line of a single simulated run shows the simulated time and
-// the events per second, and that the line of several points does not.
+// TestSimulated checks that the line of a single simulated run shows the simulated time, the
+// events per second and the expected time left, and that the line of several points does
+// not.
 func TestSimulated(t *testing.T) {
 	for total, want := range map[int]string{
-		1: "slow: 0 of 1 points, running for 2 s, 6.3 µs simulated, 0.0 million events/s\n",
+		1: "slow: 0 of 1 points, running for 2 s, 6.3 µs simulated, 0.0 million events/s, about 4s left\n",
 		2: "slow: 0 of 2 points, running for 2 s\n",
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -52,6 +53,7 @@ func TestSimulated(t *testing.T) {
 			for i := range 100 {
 				e.At(simtime.Time(i)*100*simtime.Nanosecond, target, 0, 0)
 			}
+			sim.Expect(p.Context(t.Context()), func() simtime.Time { return 18900 * simtime.Nanosecond })
 			if err := e.Run(p.Context(t.Context())); err != nil {
 				t.Fatal(err)
 			}
