@@ -25,10 +25,10 @@ type service struct {
 	since       Time   // start of the service
 	until       Time   // the server is occupied until then; only if rate is fullRate
 	left        Time   // when the last flit has left
+	rate        int64  // share of the bandwidth in units of 1/fullRate; less for a rate-limited train
 	taken       Time   // delay by rate-limited trains; only at an HBM slice
 	round       uint32 // number of the round in which the train is served; 0 if it is served alone
 	pace        Time   // time between the services of two flits, which is longer in a round
-	rate        int64  // share of the bandwidth in units of 1/fullRate; less for a rate-limited train
 	forwarded   int32  // number of the train in flight to the next server; 0 if none
 	forwardedAt Time   // when that train arrives there
 	next        int32  // index of the next server in the stages of the message
@@ -192,13 +192,16 @@ func (s *server) forget(now Time) {
 			earliest = min(earliest, a.since)
 		}
 	}
-	kept := s.active[:0]
+	kept := 0
 	for i := range s.active {
 		if a := &s.active[i]; a.left >= now || a.rate < fullRate && a.left > earliest {
-			kept = append(kept, *a)
+			if kept < i {
+				s.active[kept] = *a
+			}
+			kept++
 		}
 	}
-	s.active = kept
+	s.active = s.active[:kept]
 }
 
 // nextReady returns when the server can start to serve the next waiting train: when the
