@@ -29,9 +29,8 @@ func (m *Meter) Expected() Time {
 }
 
 // Expect tells the Meter of ctx, if there is one, when the run that starts next is expected
-// to end. The function `end` returns that simulated time, or 0 if it is not known. It is
-// called only if somebody asks, at most once, and maybe by another goroutine while the run
-// takes place.
+// to end. The function `end` returns that simulated time, or 0 if it is not known. The first
+// call of Expected calls it, maybe in another goroutine while the run takes place.
 func Expect(ctx context.Context, end func() Time) {
 	if m := meterOf(ctx); m != nil {
 		once := sync.OnceValue(end)
