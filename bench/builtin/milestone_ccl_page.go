@@ -165,7 +165,7 @@ func latencyFigure(title string, systems ...[]cclResult) draw.Lines {
 // bufferFigure draws the latencies as bars, by size and by memory of the queue slots.
 func bufferFigure(kinds [][]cclResult) draw.Bars {
 	f := draw.Bars{
-		Title:    fmt.Sprintf("center_root all-reduce on a %v, by memory of the queue slots", kinds[0][0].at),
+		Title:    fmt.Sprintf("center_root all-reduce on a %v, by memory of slots", kinds[0][0].at),
 		Subtitle: cclSubtitle, X: "data on each PE", Y: draw.Axis{Label: "latency", Unit: "µs", Format: draw.SI},
 	}
 	bound := draw.BarSeries{Name: "bound", Bound: true}
