@@ -15,12 +15,12 @@ import (
 
 const (
 	leastRound = 16 // least length of a round of reads, in turns; shorter reads take turns one by one
-	longer     = 2  // a round at a link shortens trains of which more than this many times its own part is left
+	maxRest    = 2  // a round at a link serves a whole train unless it would leave this many times what it serves
 )
 
 // place is the part of a round at a link that one of its trains takes.
 type place struct {
-	round uint32 // number of the round; 0 if the train is served alone
+	round uint64 // number of the round; 0 if the train is served alone
 	start Time   // when the first flit can leave
 	left  Time   // when the last flit leaves, if all flits arrive in time
 	until Time   // end of the round
@@ -224,7 +224,7 @@ func (m *trains) gatherArrived(s *server, q *trainQueue) bool {
 	for _, j := range m.round {
 		o := &m.all[j]
 		k := max(o.arrivedBy(end), share, s.turn)
-		if o.flits-k >= max(s.turn, longer*k) {
+		if o.flits-k >= max(s.turn, maxRest*k) {
 			rest := o.restAfter(k)
 			*o = o.firstFlits(k)
 			m.requeue(s, rest)
@@ -288,7 +288,7 @@ func (m *trains) arrivedWork(s *server, t *train, at Time) Time {
 }
 
 // shortenRound moves the end of a round of s forward by the time `by`.
-func (s *server) shortenRound(round uint32, by Time) {
+func (s *server) shortenRound(round uint64, by Time) {
 	for i := range s.active {
 		if a := &s.active[i]; a.round == round {
 			if s.free == a.until {

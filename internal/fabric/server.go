@@ -27,7 +27,7 @@ type service struct {
 	left        Time   // when the last flit has left
 	rate        int64  // share of the bandwidth in units of 1/fullRate; less for a rate-limited train
 	taken       Time   // delay by rate-limited trains; only at an HBM slice
-	round       uint32 // number of the round in which the train is served; 0 if it is served alone
+	round       uint64 // number of the round in which the train is served; 0 if it is served alone
 	pace        Time   // time between the services of two flits, which is longer in a round
 	forwarded   int32  // number of the train in flight to the next server; 0 if none
 	forwardedAt Time   // when that train arrives there

@@ -121,9 +121,9 @@ type trains struct {
 	cuts      sim.Pool[cut]
 	cutSeq    uint32    // of the latest cut
 	reading   runs      // reused by every read
-	round     []int32   // trains that are read together; reused by every round
-	places    []place   // of these trains
-	rounds    uint32    // number of the latest round
+	round     []int32   // trains that are served together; reused by every round
+	places    []place   // of the trains of a round at a link; reused
+	rounds    uint64    // number of the latest round
 	firstRead firstFlit // reused by every round
 	recent    [4]serializeTime
 	passage   uint64 // ID of the latest passage that may be cut; counted only with an observer
