@@ -68,9 +68,10 @@ func (r *ringAllToAll) send(at item, x tl.Tile) {
 		return
 	}
 	if at.step == 0 {
-		x = r.load(r.In(p.to).Add(p.at), p.n)
+		r.sendLast(tl.East, r.load(r.In(p.to).Add(p.at), p.n))
+	} else {
+		r.Send(tl.East, x)
 	}
-	r.Send(tl.East, x)
 }
 
 // store stores tile x if its block is for this rank. In the first step it also copies a
@@ -92,7 +93,7 @@ func (r *ringAllToAll) store(at item, x tl.Tile) bool {
 func (m *member) copyPiece(c cut, at item) {
 	from, n := c.piece(m.Between(m.Rank, m.Rank), at.segment, at.message)
 	if n > 0 {
-		m.t.Store(m.Out(m.Rank).Add(from), m.load(m.In(m.Rank).Add(from), n))
+		m.storeLast(m.Out(m.Rank).Add(from), m.load(m.In(m.Rank).Add(from), n))
 	}
 }
 

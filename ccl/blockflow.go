@@ -113,16 +113,16 @@ func (f *blockFlow) forwards(step, i int) bool {
 
 // ownTile returns a tile with this rank's own values of the elements x, which the rank will
 // combine with the values of other ranks. If TCM holds such a tile under `key`, ownTile
-// returns it and true. Otherwise it loads the values from memory and returns false.
-func (f *blockFlow) ownTile(at item, x block, key heldBlock) (tile tl.Tile, held bool) {
-	if tile, held = f.held[key]; held {
+// returns it. Otherwise it loads the values from memory. The caller frees the tile.
+func (f *blockFlow) ownTile(at item, x block, key heldBlock) tl.Tile {
+	if tile, held := f.held[key]; held {
 		delete(f.held, key)
-		return tile, true
+		return tile
 	}
 	if f.joined != nil && at.step >= f.joinedFrom {
-		return f.load(x.out, x.n), false
+		return f.load(x.out, x.n)
 	}
-	return f.addend(x.in, x.n), false
+	return f.addend(x.in, x.n)
 }
 
 // hold pins a tile in TCM under a key, for a later step.
@@ -144,13 +144,10 @@ func (f *blockFlow) receive(at item) tl.Tile {
 	case f.gathers(at.step):
 		return f.Recv(from, x.n)
 	}
-	own, held := f.ownTile(at, x, key) // loaded while the message is in flight
-	sum := f.Combine(f.Recv(from, x.n), own)
+	own := f.ownTile(at, x, key) // loaded while the message is in flight
+	sum := f.combine(f.Recv(from, x.n), own)
 	if at.step == f.reduces-1 {
-		sum = f.Result(sum)
-	}
-	if held {
-		f.freeLater(own)
+		sum = f.result(sum)
 	}
 	return sum
 }
@@ -160,33 +157,33 @@ func (f *blockFlow) receive(at item) tl.Tile {
 func (f *blockFlow) send(at item, tile tl.Tile) {
 	i := f.index(at)
 	x, key := f.message(at, f.sentOwner(at.step, i))
-	gathers, held := f.gathers(at.step), false
+	gathers, last := f.gathers(at.step), false
 	switch {
 	case x.n == 0:
 		return
 	case f.forwards(at.step, i):
 	case !gathers:
-		tile, held = f.ownTile(at, x, key)
+		tile, last = f.ownTile(at, x, key), true
 	case at.step == 0:
 		tile = f.load(x.in, x.n)
-		if f.last > 0 {
+		if last = f.last == 0; !last {
 			f.hold(key, tile)
 		}
 	case f.joined != nil:
-		tile = f.load(x.out, x.n)
+		tile, last = f.load(x.out, x.n), true
 	default:
 		tile = f.held[key]
-		if held = at.step >= f.last; held {
+		if last = at.step >= f.last; last {
 			delete(f.held, key)
 		}
 	}
 	to, _ := f.ports(at.step)
 	f.Send(to, tile)
-	if held {
-		f.freeLater(tile)
-	}
 	if at.step == 0 && gathers {
 		f.storeOwn(x, tile)
+	}
+	if last {
+		tile.Free()
 	}
 }
 

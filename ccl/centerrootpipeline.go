@@ -48,7 +48,7 @@ func (x *rootPipeline) runRoot(c *treeMember) {
 	defer stop()
 	var a action
 	var need [1]tl.Case
-	up := c.upTransfer(x.chunks, func(at int, y tl.Tile) { c.t.Store(c.Out(0).Add(at), y) })
+	up := c.upTransfer(x.chunks, func(at int, y tl.Tile) { c.storeLast(c.Out(0).Add(at), y) })
 	between := &transfer{
 		needs: func(int) (cases []tl.Case, more bool) {
 			a, more = next()

@@ -168,7 +168,7 @@ func (d *direct) receive(at item) (x tl.Tile) {
 	if d.Collective == AllToAll || d.gathers(at) {
 		for rank := range d.receiveOrder {
 			if b := d.piece(at, d.from(rank)); b.n > 0 {
-				d.t.Store(b.out, d.Recv(d.port(rank), b.n))
+				d.storeLast(b.out, d.Recv(d.port(rank), b.n))
 			}
 		}
 		return x
@@ -187,11 +187,11 @@ func (d *direct) receive(at item) (x tl.Tile) {
 			y = d.Recv(d.port(rank), b.n)
 		}
 		if rank > 0 {
-			y = d.Combine(x, y)
+			y = d.combine(x, y)
 		}
 		x = y
 	}
-	x = d.Result(x)
+	x = d.result(x)
 	if d.steps == 1 {
 		d.t.Store(b.out, x) // before further messages arrive, because the tile is not sent on
 	}
@@ -204,11 +204,11 @@ func (d *direct) send(at item, x tl.Tile) {
 	if !d.gathers(at) {
 		for rank := range d.sendOrder {
 			if b := d.piece(at, d.to(rank)); b.n > 0 {
-				x = d.load(b.in, b.n)
-				if d.Collective != AllToAll {
-					x = d.Addend(x)
+				load := d.addend
+				if d.Collective == AllToAll {
+					load = d.load
 				}
-				d.Send(d.port(rank), x)
+				d.sendLast(d.port(rank), load(b.in, b.n))
 			}
 		}
 		return
@@ -217,13 +217,14 @@ func (d *direct) send(at item, x tl.Tile) {
 	if b.n == 0 {
 		return
 	}
-	if d.Collective == AllGather {
-		x = d.load(b.in, b.n)
+	if d.Collective != AllGather {
+		d.sendAll(x)
+		return
 	}
+	x = d.load(b.in, b.n)
 	d.sendAll(x)
-	if d.Collective == AllGather {
-		d.storeOwn(b, x)
-	}
+	d.storeOwn(b, x)
+	x.Free()
 }
 
 // sendAll sends a tile to all other ranks.

@@ -27,6 +27,8 @@ type onePhase struct{ direct }
 // send sends the rank's own elements of item `at` to all other ranks.
 func (x *onePhase) send(at item, _ tl.Tile) {
 	if b := x.piece(at, x.to(x.Rank)); b.n > 0 {
-		x.sendAll(x.addend(b.in, b.n))
+		own := x.addend(b.in, b.n)
+		x.sendAll(own)
+		own.Free()
 	}
 }

@@ -6,24 +6,14 @@ import (
 )
 
 // member is a rank that runs a kernel, with its arguments and the transport to its
-// neighbours.
+// neighbours. Kernels free each tile after its last use. So TCM evicts tiles in the order
+// in which they were used last, and tiles that a message still reads are the latest.
 type member struct {
 	*Args
 	Transport
-	freed []tl.Tile // tiles that freeLater has not freed yet
 
 	waits   []tl.Case // scratch space of pick
 	waiting []int
-}
-
-// freeLater frees a pinned tile, but only after several more calls of freeLater. If it
-// freed the tile at once, the next new tile would overwrite it, although a message with its
-// data may still be in flight.
-func (m *member) freeLater(x tl.Tile) {
-	if m.freed = append(m.freed, x); len(m.freed) > min(m.tiles()/8, 64) {
-		m.freed[0].Free()
-		m.freed = m.freed[1:]
-	}
 }
 
 // load loads n elements at p into TCM.
@@ -31,7 +21,44 @@ func (m *member) load(p tl.Ptr, n int) tl.Tile { return m.t.Load(p, tl.Shape{n},
 
 // addend loads n elements at p and prepares them to be combined with the elements of other
 // ranks.
-func (m *member) addend(p tl.Ptr, n int) tl.Tile { return m.Addend(m.load(p, n)) }
+func (m *member) addend(p tl.Ptr, n int) tl.Tile {
+	x := m.load(p, n)
+	if m.Reduction != PremulSum {
+		return x
+	}
+	defer x.Free()
+	return m.Addend(x)
+}
+
+// combine returns the reduction of two tiles, element by element, and frees the two tiles.
+func (m *member) combine(x, y tl.Tile) tl.Tile {
+	sum := m.Combine(x, y)
+	x.Free()
+	y.Free()
+	return sum
+}
+
+// result returns the final value of elements that were combined from all ranks. If this is
+// another tile than x, it frees x.
+func (m *member) result(x tl.Tile) tl.Tile {
+	if m.Reduction != Avg {
+		return x
+	}
+	defer x.Free()
+	return m.Result(x)
+}
+
+// sendLast sends a tile and frees it.
+func (m *member) sendLast(port tl.Port, x tl.Tile) {
+	m.Send(port, x)
+	x.Free()
+}
+
+// storeLast stores a tile and frees it.
+func (m *member) storeLast(to tl.Ptr, x tl.Tile) {
+	m.t.Store(to, x)
+	x.Free()
+}
 
 // copy copies n elements in the memory of the rank, unless source and destination are the
 // same address.
@@ -40,7 +67,7 @@ func (m *member) copy(to, from tl.Ptr, n int) {
 		return
 	}
 	for at, n := range m.messages(n) {
-		m.t.Store(to.Add(at), m.load(from.Add(at), n))
+		m.storeLast(to.Add(at), m.load(from.Add(at), n))
 	}
 }
 
@@ -55,7 +82,7 @@ func (m *member) runSingle() bool {
 	case m.Collective.Reduces() && (m.Reduction == PremulSum || m.Reduction == Avg && m.Divisor > 1):
 		for at, n := range m.messages(m.Count(0)) {
 			x := m.addend(m.In(0).Add(at), n)
-			m.t.Store(m.Out(0).Add(at), m.Result(x))
+			m.storeLast(m.Out(0).Add(at), m.result(x))
 		}
 	default:
 		m.copy(m.Out(0), m.In(0), m.Count(0))

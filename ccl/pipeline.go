@@ -159,15 +159,14 @@ func (l *pipeline) move(i int, incoming, outgoing item, yield func(action) bool)
 // do performs an action: it receives, sends and stores the messages of the action.
 func (l *pipeline) do(a action) {
 	var x tl.Tile
-	early := false
 	if a.receives {
-		x, early = l.receive(a.flow, a.incoming)
+		x = l.receive(a.flow, a.incoming)
 	}
 	if a.sends {
 		l.send(a.flow, a.outgoing, x)
 	}
-	if a.receives && !l.flows[a.flow].store(a.incoming, x) && early && x.DType().Valid() {
-		l.freeLater(x)
+	if a.receives && !l.flows[a.flow].store(a.incoming, x) && x.DType().Valid() {
+		x.Free()
 	}
 }
 
@@ -195,16 +194,16 @@ func (l *pipeline) send(i int, at item, x tl.Tile) {
 }
 
 // receive receives the message of item `at` in flow i. If the message was received early,
-// it returns the tile that was kept, and early is true.
-func (l *pipeline) receive(i int, at item) (x tl.Tile, early bool) {
+// it returns the tile that was kept.
+func (l *pipeline) receive(i int, at item) tl.Tile {
 	it := flowItem{i, at}
-	if x, early = l.held[it]; early {
+	if x, early := l.held[it]; early {
 		delete(l.held, it)
-		return x, true
+		return x
 	}
 	channel := l.flows[i].channel(at.step)
 	l.dropPending(channel) // the item is the first, because items arrive in the order of sending
-	return l.flows[i].receive(at), false
+	return l.flows[i].receive(at)
 }
 
 // dropPending removes the first pending item of a channel.

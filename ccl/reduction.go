@@ -82,7 +82,11 @@ func (p *Plan) Result(x tl.Tile) tl.Tile {
 	}
 	n := cmp.Or(p.Divisor, p.Ranks)
 	if n > 256 && (p.DType == tl.F16 || p.DType == tl.BF16) { // the dtype may be unable to represent n
-		return x.To(tl.F32).Div(n).To(p.DType)
+		sum := x.To(tl.F32)
+		mean := sum.Div(n)
+		defer sum.Free()
+		defer mean.Free()
+		return mean.To(p.DType)
 	}
 	return x.Div(n)
 }

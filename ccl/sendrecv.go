@@ -52,14 +52,14 @@ func (m *member) sendRecv() {
 				continue
 			}
 			if x := m.load(m.In(i).Add(at), n); msg.From == msg.To {
-				m.t.Store(m.Out(i).Add(at), x)
+				m.storeLast(m.Out(i).Add(at), x)
 			} else {
-				m.Send(ports[i], x)
+				m.sendLast(ports[i], x)
 			}
 		}
 		for i, msg := range m.Messages {
 			if at, n := m.chunk(msg, round-later); n > 0 && msg.To == m.Rank && msg.From != msg.To {
-				m.t.Store(m.Out(i).Add(at), m.Recv(ports[i], n))
+				m.storeLast(m.Out(i).Add(at), m.Recv(ports[i], n))
 			}
 		}
 	}

@@ -27,9 +27,9 @@ func (m *member) runTree(shape treeShape) {
 	case Reduce:
 		m.runTransfers(c.upTransfer(m.treeChunks(0, m.Count(0)), func(at int, x tl.Tile) {
 			if c.node.Root {
-				c.t.Store(c.Out(0).Add(at), c.Result(x))
+				c.storeLast(c.Out(0).Add(at), c.result(x))
 			} else {
-				c.Send(c.node.Parent.Port, x)
+				c.sendLast(c.node.Parent.Port, x)
 			}
 		}))
 	case Broadcast:
@@ -51,18 +51,19 @@ func (m *member) runTree(shape treeShape) {
 func (c *treeMember) allReduce(list chunks) []*transfer {
 	if c.node.Root {
 		return []*transfer{c.upTransfer(list, func(at int, x tl.Tile) {
-			x = c.Result(x)
+			x = c.result(x)
 			c.sendDown(x)
-			c.t.Store(c.Out(0).Add(at), x)
+			c.storeLast(c.Out(0).Add(at), x)
 		}, c.node.Children...)}
 	}
-	up := c.upTransfer(list, func(_ int, x tl.Tile) { c.Send(c.node.Parent.Port, x) }, c.node.Parent)
+	up := c.upTransfer(list, func(_ int, x tl.Tile) { c.sendLast(c.node.Parent.Port, x) }, c.node.Parent)
 	return []*transfer{c.downTransfer(list, nil), up}
 }
 
 // upTransfer returns the transfer that combines each chunk of the rank with the same chunk
 // of all children: first the rank's own chunk, then each child's in order. It calls
 // `deliver` with each sum, after the neighbours in `to` have free slots for the sum.
+// `deliver` frees the sum.
 func (c *treeMember) upTransfer(list chunks, deliver func(at int, x tl.Tile), to ...Neighbor) *transfer {
 	var own tl.Tile
 	return list.transfer(func(cases []tl.Case, at, n int) []tl.Case {
@@ -74,10 +75,9 @@ func (c *treeMember) upTransfer(list chunks, deliver func(at int, x tl.Tile), to
 	}, func(at, n int) {
 		x := own
 		for _, child := range c.node.Children {
-			x = c.Combine(x, c.Recv(child.Port, n))
+			x = c.combine(x, c.Recv(child.Port, n))
 		}
 		deliver(at, x)
-		c.freeLater(own)
 	})
 }
 
@@ -101,6 +101,7 @@ func (c *treeMember) downTransfer(list chunks, in func(block int) tl.Ptr) *trans
 		if !c.node.Root || in(0).Addr != c.Out(0).Addr {
 			c.t.Store(c.Out(0).Add(at), x)
 		}
+		x.Free()
 	})
 }
 
@@ -132,11 +133,11 @@ func (c *treeMember) gather() {
 		for at, n := range c.messages(c.Count(from.rank)) {
 			switch {
 			case from.rank == c.Rank:
-				c.Send(c.node.Parent.Port, c.load(c.In(0).Add(at), n))
+				c.sendLast(c.node.Parent.Port, c.load(c.In(0).Add(at), n))
 			case c.node.Root:
-				c.t.Store(c.Out(from.rank).Add(at), c.Recv(from.port, n))
+				c.storeLast(c.Out(from.rank).Add(at), c.Recv(from.port, n))
 			default:
-				c.Send(c.node.Parent.Port, c.Recv(from.port, n))
+				c.sendLast(c.node.Parent.Port, c.Recv(from.port, n))
 			}
 		}
 	}
@@ -154,11 +155,11 @@ func (c *treeMember) scatter() {
 		for at, n := range c.messages(c.Count(to.rank)) {
 			switch {
 			case to.rank == c.Rank:
-				c.t.Store(c.Out(0).Add(at), c.Recv(c.node.Parent.Port, n))
+				c.storeLast(c.Out(0).Add(at), c.Recv(c.node.Parent.Port, n))
 			case c.node.Root:
-				c.Send(to.port, c.load(c.In(to.rank).Add(at), n))
+				c.sendLast(to.port, c.load(c.In(to.rank).Add(at), n))
 			default:
-				c.Send(to.port, c.Recv(c.node.Parent.Port, n))
+				c.sendLast(to.port, c.Recv(c.node.Parent.Port, n))
 			}
 		}
 	}

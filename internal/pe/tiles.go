@@ -27,6 +27,7 @@ type Tiles struct {
 	slots       []slot       // slot 0 has no tile: it is the head of the list in order of use
 	marks       []slotMarks  // by slot; nil without a trace
 	freeList    int32        // the first free slot; 0 is none
+	lastFreed   int32        // the tile that the kernel freed last, if it is still there; 0 is none
 	freedBy     sim.Mark     // the activity that the latest call of MakeSpace waited for
 	dma         *DMA
 	pipeline    *Pipeline
@@ -39,7 +40,7 @@ const granule memory.Bytes = 256
 const maxTiles = 1024
 
 // slot holds the state of one tile. It is small, because a kernel that creates tiles in a
-// loop uses every descriptor before it uses one again.
+// loop and does not free them uses every descriptor before it uses one again.
 type slot struct {
 	ready    simtime.Time // when its data is in TCM; simtime.Never if not known yet
 	busy     simtime.Time // the end of the last known access
@@ -50,6 +51,7 @@ type slot struct {
 	waiting  int32        // the first DMA request that waits for it; 0 is none
 	older    int16        // the tile that was used before it
 	newer    int16        // the tile that was used after it, or the next free slot
+	gone     uint32       // the version of the last tile in the slot that was freed
 	pinned   bool         // Pin was called
 	freed    bool         // Free was called
 }
@@ -95,6 +97,7 @@ func (s *slot) bytes() memory.Bytes { return memory.Bytes(s.granules) * granule 
 // MakeSpace returns an *Overflow.
 func (m *Tiles) MakeSpace(n memory.Bytes, keep ...int32) (at simtime.Time, ok bool, err error) {
 	n = roundUp(n)
+	m.dropFreed()
 	for m.used+n > m.Size || m.count >= maxTiles {
 		old := m.oldest()
 		for old != 0 && m.slots[old].pinned {
@@ -116,6 +119,18 @@ func (m *Tiles) MakeSpace(n memory.Bytes, keep ...int32) (at simtime.Time, ok bo
 		m.evict(old)
 	}
 	return at, true, nil
+}
+
+// dropFreed removes freed tiles that nothing accesses any more. So a kernel that frees its
+// tiles uses few slots again and again, and the state of these slots stays in the cache.
+func (m *Tiles) dropFreed() {
+	for now := m.dma.eng.Now(); m.lastFreed != 0; {
+		s := &m.slots[m.oldest()]
+		if s.uses > 0 || s.ready > now || s.busy > now {
+			return
+		}
+		m.evict(m.oldest())
+	}
 }
 
 // FreedBy returns the activity for which the latest call of MakeSpace waited. The time that
@@ -159,7 +174,7 @@ func (m *Tiles) New(n memory.Bytes, parts int) (int32, uint32) {
 		m.freeList = int32(m.slots[i].newer)
 	}
 	s := &m.slots[i]
-	*s = slot{version: s.version + 1, granules: int32(roundUp(n) / granule), ready: simtime.Never, parts: int32(parts)}
+	*s = slot{version: s.version + 1, gone: s.gone, granules: int32(roundUp(n) / granule), ready: simtime.Never, parts: int32(parts)}
 	m.used += s.bytes()
 	m.count++
 	m.link(i, m.newest(), 0)
@@ -187,7 +202,7 @@ func (m *Tiles) addSlot() int32 {
 // longer known.
 func (m *Tiles) Use(i int32, version uint32) *Overflow {
 	if s := &m.slots[i]; s.version != version || s.freed {
-		return &Overflow{Size: m.Size, Gone: true, Freed: s.version == version}
+		return &Overflow{Size: m.Size, Gone: true, Freed: s.gone == version}
 	}
 	if m.newest() != i {
 		m.unlink(i)
@@ -204,12 +219,15 @@ func (m *Tiles) Pin(i int32) {
 	}
 }
 
-// Free marks tile i as no longer used by the kernel, so that it is the next to be evicted.
+// Free marks tile i as no longer used by the kernel. Freed tiles are evicted before all other
+// tiles, in the order in which the kernel freed them.
 func (m *Tiles) Free(i int32) {
-	m.slots[i].freed = true
+	s := &m.slots[i]
+	s.freed, s.gone = true, s.version
 	m.unpin(i)
 	m.unlink(i)
-	m.link(i, 0, m.oldest())
+	m.link(i, m.lastFreed, int32(m.slots[m.lastFreed].newer))
+	m.lastFreed = i
 }
 
 func (m *Tiles) unpin(i int32) {
@@ -238,7 +256,9 @@ func (m *Tiles) evict(i int32) {
 	m.unpin(i)
 	m.used -= s.bytes()
 	m.count--
-	m.unlink(i)
+	if m.unlink(i); i == m.lastFreed {
+		m.lastFreed = 0 // the freed tiles come first, so it was the only one
+	}
 	s.version++
 	s.newer = int16(m.freeList)
 	m.freeList = i

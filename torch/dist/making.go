@@ -22,7 +22,9 @@ type Making struct {
 	Using []*torch.Tensor // other tensors that Make and Use read or write
 	// Make starts a piece on a PE and returns a function. Each call of that function issues
 	// the next step of the work and reports whether there was one. Short steps delay
-	// messages less. The function may be called again after it has reported false.
+	// messages less. The function may be called again after it has reported false. It
+	// should free its tiles: a collective frees the tiles of its messages, and if TCM is
+	// full of other tiles, new messages wait for these.
 	Make func(t *tl.PE, pe, piece int) (next func() bool)
 	// Together returns the PEs of the device that write the shards of pe, pe included. A
 	// piece is reduced when all of these PEs have computed it. Together must return the

@@ -32,9 +32,12 @@ func TestMakingOverlaps(t *testing.T) {
 					}
 					v := a.Dot(b)
 					for range 3 {
-						v = a.Dot(b, v)
+						before := v
+						v = a.Dot(b, before)
+						before.Free()
 					}
 					t.Store(to.At(0, at), v.Reshape(1, 1024))
+					v.Free()
 					at += 1024
 					return true
 				}
