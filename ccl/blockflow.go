@@ -13,9 +13,9 @@ import "github.com/kernbench/kernbench/tl"
 type blockFlow struct {
 	*member
 	blockSteps
-	block   func(rank int) block // the flow's share of a rank's block
-	recent  recentBlock          // the results of the last calls of block and message
-	largest int                  // elements of a block
+	received, sent stepBlock            // the blocks of the messages that were received and sent last
+	block          func(rank int) block // the flow's share of a rank's block
+	largest        int                  // elements of a block
 	cut
 	reduces int                   // number of steps of the reduce-scatter, which come first
 	last    int                   // first step of the last phase, in which no block is sent twice
@@ -41,14 +41,51 @@ type blockSteps interface {
 	phases(f *blockFlow) []Phase
 }
 
-// recentBlock is the block of a rank, and the part of it that a message carries. Successive
-// messages are mostly of one block. A rank that receives, forwards and stores a message asks
-// for its part three times.
-type recentBlock struct {
-	rank int
-	block
-	key  heldBlock // of part
-	part block     // without elements if not known
+// stepBlock is a block that a step of a segment receives or sends, with everything that its
+// messages have in common. Successive messages are mostly of one block.
+type stepBlock struct {
+	segment, step int
+	first, end    int // indices of its messages in the step; end is 0 if the block is not known
+	n             int // elements of the block
+	skipped       int // messages of the block in earlier segments
+	elems         int // elements of a message
+	rank          int // rank that the block belongs to
+	port          tl.Port
+	gathers       bool // the step belongs to the all-gather, not to the reduce-scatter
+	forwards      bool // received: the next step forwards the block; sent: the previous step received it
+	stores, holds bool // received: its tiles are stored in the output, or held in TCM for a later step
+	in, out       movingPtr
+}
+
+// movingPtr is a pointer that moves within a block.
+type movingPtr struct {
+	tl.Ptr
+	start  int64 // address of the first element of the block
+	stride int64 // bytes between neighbouring elements
+}
+
+func newMovingPtr(p tl.Ptr) movingPtr { return movingPtr{p, p.Addr, p.Add(1).Addr - p.Addr} }
+
+// at returns the pointer to element i of the block.
+func (p *movingPtr) at(i int) tl.Ptr {
+	p.Addr = p.start + int64(i)*p.stride
+	return p.Ptr
+}
+
+// has reports whether item `at` is a message of the block.
+func (b *stepBlock) has(at item) bool {
+	return b.step == at.step && b.segment == at.segment && b.first <= at.message && at.message < b.end
+}
+
+// part returns the offset and the length of a message of the block, by its index in the
+// step.
+func (b *stepBlock) part(message int) (from, n int) {
+	return chunk(b.n, b.skipped+message-b.first, b.elems)
+}
+
+// key returns the key under which a tile with the elements of a message may be held in TCM.
+func (b *stepBlock) key(message int) heldBlock {
+	return heldBlock{b.segment, b.rank, message - b.first}
 }
 
 // heldBlock identifies the elements of a message that are held between steps.
@@ -67,8 +104,35 @@ func (f *blockFlow) messages(step int) int {
 	return f.blocks(step) * f.pieces
 }
 
-// gathers reports whether a step belongs to the all-gather, not to the reduce-scatter.
-func (f *blockFlow) gathers(step int) bool { return step >= f.reduces }
+// receivedBlock returns the block that this rank receives in item `at`.
+func (f *blockFlow) receivedBlock(at item) *stepBlock {
+	b := &f.received
+	if b.has(at) {
+		return b
+	}
+	i := f.index(at)
+	f.find(b, at, i, f.receivedOwner(at.step, i))
+	_, b.port = f.ports(at.step)
+	next := at.step + 1
+	complete := next >= f.reduces
+	b.forwards = f.forwards(next, i)
+	b.stores = complete || f.joined != nil && !b.forwards
+	b.holds = next < f.steps() && f.joined == nil && (!complete || f.resends(at.step, i)) && !(b.forwards && (!complete || next >= f.last))
+	return b
+}
+
+// sentBlock returns the block that this rank sends in item `at`.
+func (f *blockFlow) sentBlock(at item) *stepBlock {
+	b := &f.sent
+	if b.has(at) {
+		return b
+	}
+	i := f.index(at)
+	f.find(b, at, i, f.sentOwner(at.step, i))
+	b.port, _ = f.ports(at.step)
+	b.forwards = f.forwards(at.step, i)
+	return b
+}
 
 // index returns the index of the block that item `at` is part of. The blocks of each step
 // are counted from 0.
@@ -79,29 +143,19 @@ func (f *blockFlow) index(at item) int {
 	return at.message / f.pieces
 }
 
-// message returns the part of the given rank's block that item `at` carries, and the key
-// under which a tile with these elements may be held in TCM.
-func (f *blockFlow) message(at item, rank int) (block, heldBlock) {
+// find sets b to block i of the step of item `at`. The block belongs to the given rank.
+func (f *blockFlow) find(b *stepBlock, at item, i, rank int) {
+	*b = stepBlock{segment: at.segment, step: at.step, rank: rank, gathers: at.step >= f.reduces}
+	var x block
 	if f.joined != nil {
-		x, _ := f.joined(at.step, rank)
-		return x.slice(chunk(x.n, at.message, f.Chunk)), heldBlock{}
+		x, b.end = f.joined(at.step, rank)
+		b.elems = f.Chunk
+	} else {
+		x = f.block(rank)
+		b.first, b.end = i*f.pieces, (i+1)*f.pieces
+		b.skipped, b.elems = at.segment*f.pieces, f.elems
 	}
-	key := heldBlock{at.segment, rank, at.message % f.pieces}
-	r := &f.recent
-	if r.part.n > 0 && r.key == key {
-		return r.part, key
-	}
-	if r.n == 0 || r.rank != rank {
-		r.rank, r.block = rank, f.block(rank)
-	}
-	r.key, r.part = key, r.slice(f.piece(r.n, at.segment, key.piece))
-	return r.part, key
-}
-
-// receivedMessage returns the elements that this rank receives in item `at`, and the key
-// under which a tile with these elements may be held in TCM.
-func (f *blockFlow) receivedMessage(at item) (block, heldBlock) {
-	return f.message(at, f.receivedOwner(at.step, f.index(at)))
+	b.n, b.in, b.out = x.n, newMovingPtr(x.in), newMovingPtr(x.out)
 }
 
 // forwards reports whether the i-th block that a step sends is the i-th block that the
@@ -111,18 +165,21 @@ func (f *blockFlow) forwards(step, i int) bool {
 		i < min(f.blocks(step-1), f.blocks(step)) && f.receivedOwner(step-1, i) == f.sentOwner(step, i)
 }
 
-// ownTile returns a tile with this rank's own values of the elements x, which the rank will
-// combine with the values of other ranks. If TCM holds such a tile under `key`, ownTile
-// returns it. Otherwise it loads the values from memory. The caller frees the tile.
-func (f *blockFlow) ownTile(at item, x block, key heldBlock) tl.Tile {
-	if tile, held := f.held[key]; held {
-		delete(f.held, key)
-		return tile
+// ownTile returns a tile with this rank's own values of a message of block b, which the rank
+// will combine with the values of other ranks. The message has n elements from offset `from`
+// on. If TCM holds such a tile, ownTile returns it. Otherwise it loads the values from
+// memory. The caller frees the tile.
+func (f *blockFlow) ownTile(b *stepBlock, message, from, n int) tl.Tile {
+	if len(f.held) > 0 {
+		if tile, held := f.held[b.key(message)]; held {
+			delete(f.held, b.key(message))
+			return tile
+		}
 	}
-	if f.joined != nil && at.step >= f.joinedFrom {
-		return f.load(x.out, x.n)
+	if f.joined != nil && b.step >= f.joinedFrom {
+		return f.load(b.out.at(from), n)
 	}
-	return f.addend(x.in, x.n)
+	return f.addend(b.in.at(from), n)
 }
 
 // hold pins a tile in TCM under a key, for a later step.
@@ -136,16 +193,16 @@ func (f *blockFlow) hold(key heldBlock, tile tl.Tile) {
 // receive receives the message of item `at`. In the reduce-scatter it returns the message
 // combined with the rank's own value, and in the all-gather the message itself.
 func (f *blockFlow) receive(at item) tl.Tile {
-	x, key := f.receivedMessage(at)
-	_, from := f.ports(at.step)
+	b := f.receivedBlock(at)
+	from, n := b.part(at.message)
 	switch {
-	case x.n == 0:
+	case n == 0:
 		return tl.Tile{}
-	case f.gathers(at.step):
-		return f.Recv(from, x.n)
+	case b.gathers:
+		return f.Recv(b.port, n)
 	}
-	own := f.ownTile(at, x, key) // loaded while the message is in flight
-	sum := f.combine(f.Recv(from, x.n), own)
+	own := f.ownTile(b, at.message, from, n) // loaded while the message is in flight
+	sum := f.combine(f.Recv(b.port, n), own)
 	if at.step == f.reduces-1 {
 		sum = f.result(sum)
 	}
@@ -155,32 +212,32 @@ func (f *blockFlow) receive(at item) tl.Tile {
 // send sends the message of item `at`: the given tile if the step forwards the tile that
 // was just received, or otherwise the rank's own value, from memory or from TCM.
 func (f *blockFlow) send(at item, tile tl.Tile) {
-	i := f.index(at)
-	x, key := f.message(at, f.sentOwner(at.step, i))
-	gathers, last := f.gathers(at.step), false
+	b := f.sentBlock(at)
+	from, n := b.part(at.message)
+	last := false
 	switch {
-	case x.n == 0:
+	case n == 0:
 		return
-	case f.forwards(at.step, i):
-	case !gathers:
-		tile, last = f.ownTile(at, x, key), true
+	case b.forwards:
+	case !b.gathers:
+		tile, last = f.ownTile(b, at.message, from, n), true
 	case at.step == 0:
-		tile = f.load(x.in, x.n)
+		tile = f.load(b.in.at(from), n)
 		if last = f.last == 0; !last {
-			f.hold(key, tile)
+			f.hold(b.key(at.message), tile)
 		}
 	case f.joined != nil:
-		tile, last = f.load(x.out, x.n), true
+		tile, last = f.load(b.out.at(from), n), true
 	default:
+		key := b.key(at.message)
 		tile = f.held[key]
 		if last = at.step >= f.last; last {
 			delete(f.held, key)
 		}
 	}
-	to, _ := f.ports(at.step)
-	f.Send(to, tile)
-	if at.step == 0 && gathers {
-		f.storeOwn(x, tile)
+	f.Send(b.port, tile)
+	if at.step == 0 && b.gathers {
+		f.storeOwn(block{b.in.at(from), b.out.at(from), n}, tile)
 	}
 	if last {
 		tile.Free()
@@ -191,18 +248,16 @@ func (f *blockFlow) send(at item, tile tl.Tile) {
 // blocks are joined and the tile is not forwarded. If a later step needs the tile again,
 // store keeps the tile in TCM and reports true.
 func (f *blockFlow) store(at item, tile tl.Tile) (held bool) {
-	x, key := f.receivedMessage(at)
-	if x.n == 0 {
+	b := f.receivedBlock(at)
+	from, n := b.part(at.message)
+	if n == 0 {
 		return false
 	}
-	i, next := f.index(at), at.step+1
-	complete, forwards := next >= f.reduces, f.forwards(next, i)
-	if complete || f.joined != nil && !forwards {
-		f.t.Store(x.out, tile)
+	if b.stores {
+		f.t.Store(b.out.at(from), tile)
 	}
-	if next == f.steps() || f.joined != nil || complete && !f.resends(at.step, i) || forwards && (!complete || next >= f.last) {
-		return false
+	if b.holds {
+		f.hold(b.key(at.message), tile)
 	}
-	f.hold(key, tile)
-	return true
+	return b.holds
 }

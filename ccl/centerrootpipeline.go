@@ -1,7 +1,6 @@
 package ccl
 
 import (
-	"iter"
 	"slices"
 
 	"github.com/kernbench/kernbench/tl"
@@ -44,23 +43,24 @@ func newRootPipeline(m *member, list []path) *rootPipeline {
 // tree, go through the pipeline between the roots, and go down the tree. Between these
 // transfers the sums are stored in the memory of the output.
 func (x *rootPipeline) runRoot(c *treeMember) {
-	next, stop := iter.Pull(x.actions)
-	defer stop()
-	var a action
+	x.begin()
+	a := &x.action
 	var need [1]tl.Case
 	up := c.upTransfer(x.chunks, func(at int, y tl.Tile) { c.storeLast(c.Out(0).Add(at), y) })
 	between := &transfer{
 		needs: func(int) (cases []tl.Case, more bool) {
-			a, more = next()
-			if port, waits := x.awaits(a); more && waits {
+			if !x.advance() {
+				return nil, false
+			}
+			if port, waits := x.awaits(a); waits {
 				need[0] = c.CanRecv(port)
 				cases = need[:]
 			}
-			return cases, more
+			return cases, true
 		},
 		gate: func(int) bool { return x.hasSums(up.next, a) },
 		do: func(int) {
-			x.do(a)
+			x.do()
 			if a.last {
 				x.complete[a.flow]++
 			}
@@ -75,19 +75,18 @@ func (x *rootPipeline) runRoot(c *treeMember) {
 
 // awaits returns the port at which action a receives a message, and reports whether the
 // action must wait for a message there.
-func (x *rootPipeline) awaits(a action) (port tl.Port, waits bool) {
+func (x *rootPipeline) awaits(a *action) (port tl.Port, waits bool) {
 	if _, early := x.held[flowItem{a.flow, a.incoming}]; early || !a.receives {
 		return 0, false
 	}
-	f := x.flows[a.flow].(*blockFlow)
-	b, _ := f.receivedMessage(a.incoming)
-	_, port = f.ports(a.incoming.step)
-	return port, b.n > 0
+	b := x.flows[a.flow].(*blockFlow).receivedBlock(a.incoming)
+	_, n := b.part(a.incoming.message)
+	return b.port, n > 0
 }
 
 // hasSums reports whether the root already has the sums that action a uses, if the given
 // number of chunks have arrived from the tree.
-func (x *rootPipeline) hasSums(arrived int, a action) bool {
+func (x *rootPipeline) hasSums(arrived int, a *action) bool {
 	segment := a.incoming.segment
 	if a.sends {
 		segment = max(segment, a.outgoing.segment)

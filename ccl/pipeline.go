@@ -60,8 +60,10 @@ type pipeline struct {
 	spacing     int // rounds from the start of a segment to the start of the next
 	busy        int // number of ranks that send in every step, which are the first ranks; 0 means all
 
-	pending [][]flowItem         // by channel: items that the rank has sent, but not yet received from its own peer
-	held    map[flowItem]tl.Tile // items that were received early
+	sequence
+	channels []moveChannels       // of the interleaved flows, in the current move
+	queues   []sentItems          // by channel
+	held     map[flowItem]tl.Tile // items that were received early
 }
 
 // flowItem is an item together with the index of its flow.
@@ -80,136 +82,210 @@ type action struct {
 	last               bool // incoming is the last message of its segment
 }
 
+// sequence is a position in the sequence of a rank's actions. In each round, each group of
+// interleaved flows makes a move for every segment in flight, the oldest segment first. A
+// move receives the messages of one step and sends the messages of another step.
+type sequence struct {
+	action           // the current action
+	group        int // first flow of the current group
+	count        int // indices of messages in the current move
+	received     int // messages with lower indices are received
+	behind, sent int // messages from index `behind` on and below index `sent` are sent
+	segment      int // segment of the next move
+	newest       int // the newest segment in flight
+	round        int
+	rounds       int
+}
+
+// moveChannels has the channels of a flow's messages in a move.
+type moveChannels struct{ in, out int }
+
 // run performs all actions of the rank in order.
 func (l *pipeline) run() {
-	for a := range l.actions {
-		l.do(a)
+	for l.begin(); l.advance(); {
+		l.do()
 	}
 }
 
-// actions yields the actions of the rank in order, round by round.
-func (l *pipeline) actions(yield func(action) bool) {
+// begin sets the position before the first action.
+func (l *pipeline) begin() {
 	steps := 0
 	for _, f := range l.flows {
 		steps = max(steps, f.steps())
 	}
-	for round := range (l.segments-1)*l.spacing + steps + 1 {
-		for i := 0; i < len(l.flows); i += l.interleaved {
-			if !l.round(i, l.flows[i].steps(), round, yield) {
-				return
-			}
-		}
-	}
+	l.channels = make([]moveChannels, l.interleaved)
+	l.sequence = sequence{group: len(l.flows), newest: -1, round: -1, rounds: (l.segments-1)*l.spacing + steps + 1}
+	l.flow = l.group + l.interleaved
 }
 
-// round yields the actions of one round for the interleaved flows that begin with flow i:
-// one step of every segment in flight, the oldest segment first. It reports whether yield
-// asked for more.
+// advance moves the position to the next action. It returns false after the last action.
+func (l *pipeline) advance() bool {
+	s := &l.sequence
+	if s.flow++; s.flow < s.group+l.interleaved {
+		return true
+	}
+	s.incoming.message++
+	s.outgoing.message++
+	if s.incoming.message >= s.count && !l.nextMove() {
+		return false
+	}
+	m := s.incoming.message
+	s.flow, s.receives, s.sends = s.group, m < s.received, m >= s.behind && m < s.sent
+	s.last = m == s.received-1 && s.incoming.step == l.flows[s.group].steps()-1
+	return true
+}
+
+// nextMove begins the next move that has messages. It returns false after the last move.
 //
 // If a segment ends in the round in which the next segment starts, and no other segment is
 // in flight, the rank receives the last messages and sends the first messages alternately.
 // So the link does not become idle.
-func (l *pipeline) round(i, steps, round int, yield func(action) bool) bool {
-	first := max(0, tl.CDiv(round-steps, l.spacing))
-	last := min(l.segments-1, round/l.spacing)
-	if last == first+1 && round == first*l.spacing+steps && round == last*l.spacing {
-		return l.move(i, item{segment: first, step: steps - 1}, item{segment: last}, yield)
-	}
-	for segment := first; segment <= last; segment++ {
-		step := round - segment*l.spacing
-		if step <= steps && !l.move(i, item{segment: segment, step: step - 1}, item{segment: segment, step: step}, yield) {
-			return false
-		}
-	}
-	return true
-}
-
-// move yields the actions that receive the messages of one step and send the messages of
-// another step, for the interleaved flows that begin with flow i. `incoming` has the
-// segment and the number of the step to receive, and `outgoing` those of the step to send.
-// A step that is out of range has no messages. move reports whether yield asked for more.
-func (l *pipeline) move(i int, incoming, outgoing item, yield func(action) bool) bool {
-	f := l.flows[i]
-	in, out := 0, 0
-	if incoming.step >= 0 {
-		in = f.messages(incoming.step)
-	}
-	if outgoing.step < f.steps() {
-		out = f.messages(outgoing.step)
-	}
-	behind := 0 // number of messages to receive before the first one is sent
-	if in > 0 && out > 0 && incoming.segment == outgoing.segment && f.needsAll(outgoing.step) {
-		behind = in
-	}
-	for m := range max(in, behind+out) {
-		incoming.message, outgoing.message = m, m-behind
-		a := action{
-			incoming: incoming, outgoing: outgoing, receives: m < in, sends: m >= behind && m < behind+out,
-			last: m == in-1 && incoming.step == f.steps()-1,
-		}
-		for a.flow = i; a.flow < i+l.interleaved; a.flow++ {
-			if !yield(a) {
+func (l *pipeline) nextMove() bool {
+	s := &l.sequence
+	for s.count = 0; s.count == 0; {
+		for s.segment > s.newest {
+			if !l.nextGroup() {
 				return false
 			}
 		}
+		f := l.flows[s.group]
+		step, steps := s.round-s.segment*l.spacing, f.steps()
+		s.incoming, s.outgoing = item{segment: s.segment, step: step - 1}, item{segment: s.segment, step: step}
+		if step == steps && s.newest == s.segment+1 && s.round == s.newest*l.spacing {
+			s.outgoing = item{segment: s.newest}
+			s.segment++
+		}
+		s.segment++
+		l.countMessages(f)
 	}
 	return true
 }
 
-// do performs an action: it receives, sends and stores the messages of the action.
-func (l *pipeline) do(a action) {
+// nextGroup continues with the next group of flows, or with the first group in the next
+// round. It returns false after the last round.
+func (l *pipeline) nextGroup() bool {
+	s := &l.sequence
+	if s.group += l.interleaved; s.group >= len(l.flows) {
+		s.group = 0
+		if s.round++; s.round >= s.rounds {
+			return false
+		}
+	}
+	s.segment = max(0, tl.CDiv(s.round-l.flows[s.group].steps(), l.spacing))
+	s.newest = min(l.segments-1, s.round/l.spacing)
+	return true
+}
+
+// countMessages sets the number of messages of a move, from the steps of s.incoming and
+// s.outgoing, and their channels. f is the first flow of the group. A step that is out of
+// range has no messages.
+func (l *pipeline) countMessages(f flow) {
+	s := &l.sequence
+	in, out := 0, 0
+	if s.incoming.step >= 0 {
+		in = f.messages(s.incoming.step)
+	}
+	if s.outgoing.step < f.steps() {
+		out = f.messages(s.outgoing.step)
+	}
+	s.behind = 0
+	if in > 0 && out > 0 && s.incoming.segment == s.outgoing.segment && f.needsAll(s.outgoing.step) {
+		s.behind = in
+	}
+	s.received, s.sent = in, s.behind+out
+	s.count = max(s.received, s.sent)
+	s.outgoing.message = -s.behind
+	for i := range l.channels {
+		c, f := &l.channels[i], l.flows[s.group+i]
+		if in > 0 {
+			c.in = f.channel(s.incoming.step)
+		}
+		if out > 0 {
+			c.out = f.channel(s.outgoing.step)
+		}
+		for c.out >= len(l.queues) {
+			l.queues = append(l.queues, sentItems{})
+		}
+	}
+}
+
+// do performs the current action: it receives, sends and stores the messages of the action.
+func (l *pipeline) do() {
+	a := &l.action
 	var x tl.Tile
 	if a.receives {
-		x = l.receive(a.flow, a.incoming)
+		x = l.receive()
 	}
 	if a.sends {
-		l.send(a.flow, a.outgoing, x)
+		l.send(x)
 	}
 	if a.receives && !l.flows[a.flow].store(a.incoming, x) && x.DType().Valid() {
 		x.Free()
 	}
 }
 
-// send sends the message of item `at` in flow i. If the queue may be full, it first
-// receives the oldest pending item.
-func (l *pipeline) send(i int, at item, x tl.Tile) {
-	channel := l.flows[i].channel(at.step)
-	for channel >= len(l.pending) {
-		l.pending = append(l.pending, nil)
+// send sends the outgoing message of the current action. If the queue may be full, it first
+// receives the oldest item that was sent and is not received yet.
+func (l *pipeline) send(x tl.Tile) {
+	a := &l.action
+	sent := &l.queues[l.channels[a.flow-l.group].out]
+	if sent.count == l.Slots {
+		l.receiveEarly(sent.oldest())
+		sent.drop()
 	}
-	if len(l.pending[channel]) == l.Slots {
-		early := l.pending[channel][0]
-		y := l.flows[early.flow].receive(early.item)
-		if y.DType().Valid() {
-			y.Pin()
-		}
-		if l.held == nil {
-			l.held = map[flowItem]tl.Tile{}
-		}
-		l.held[early] = y
-		l.dropPending(channel)
-	}
-	l.flows[i].send(at, x)
-	l.pending[channel] = append(l.pending[channel], flowItem{i, at})
+	l.flows[a.flow].send(a.outgoing, x)
+	sent.add(flowItem{a.flow, a.outgoing})
 }
 
-// receive receives the message of item `at` in flow i. If the message was received early,
-// it returns the tile that was kept.
-func (l *pipeline) receive(i int, at item) tl.Tile {
-	it := flowItem{i, at}
-	if x, early := l.held[it]; early {
-		delete(l.held, it)
-		return x
+// receiveEarly receives an item and keeps its tile in TCM.
+func (l *pipeline) receiveEarly(early flowItem) {
+	y := l.flows[early.flow].receive(early.item)
+	if y.DType().Valid() {
+		y.Pin()
 	}
-	channel := l.flows[i].channel(at.step)
-	l.dropPending(channel) // the item is the first, because items arrive in the order of sending
-	return l.flows[i].receive(at)
+	if l.held == nil {
+		l.held = map[flowItem]tl.Tile{}
+	}
+	l.held[early] = y
 }
 
-// dropPending removes the first pending item of a channel.
-func (l *pipeline) dropPending(channel int) {
-	p := l.pending[channel]
-	l.pending[channel] = p[:copy(p, p[1:])]
+// receive receives the incoming message of the current action. If the message was received
+// early, it returns the tile that was kept.
+func (l *pipeline) receive() tl.Tile {
+	a := &l.action
+	if len(l.held) > 0 {
+		if x, early := l.held[flowItem{a.flow, a.incoming}]; early {
+			delete(l.held, flowItem{a.flow, a.incoming})
+			return x
+		}
+	}
+	l.queues[l.channels[a.flow-l.group].in].drop() // the item is the first, because items arrive in the order of sending
+	return l.flows[a.flow].receive(a.incoming)
+}
+
+// sentItems is a queue of the items that a rank has sent over a channel, and not yet
+// received from its own peer. The queue is a ring: the oldest item is at index `first`.
+type sentItems struct {
+	items        []flowItem // the length is 0 or a power of two
+	first, count int
+}
+
+func (q *sentItems) oldest() flowItem { return q.items[q.first] }
+
+// add adds an item at the end of the queue.
+func (q *sentItems) add(it flowItem) {
+	if q.count == len(q.items) {
+		q.items = append(append(make([]flowItem, 0, max(4, 2*q.count)), q.items[q.first:]...), q.items[:q.first]...)
+		q.items, q.first = q.items[:cap(q.items)], 0
+	}
+	q.items[(q.first+q.count)&(len(q.items)-1)] = it
+	q.count++
+}
+
+// drop removes the oldest item.
+func (q *sentItems) drop() {
+	q.first = (q.first + 1) & (len(q.items) - 1)
+	q.count--
 }
 
 // chooseSpacing returns the spacing between segments, in rounds: the smallest spacing from
