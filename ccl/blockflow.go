@@ -11,11 +11,11 @@ import "github.com/kernbench/kernbench/tl"
 // of its own block. An all-gather forwards blocks unchanged. A block that is needed again,
 // and that is not forwarded at once, is held in TCM.
 type blockFlow struct {
+	received, sent stepBlock // the blocks of the messages that were received and sent last
 	*member
 	blockSteps
-	received, sent stepBlock            // the blocks of the messages that were received and sent last
-	block          func(rank int) block // the flow's share of a rank's block
-	largest        int                  // elements of a block
+	block   func(rank int) block // the flow's share of a rank's block
+	largest int                  // elements of a block
 	cut
 	reduces int                   // number of steps of the reduce-scatter, which come first
 	last    int                   // first step of the last phase, in which no block is sent twice
@@ -44,17 +44,19 @@ type blockSteps interface {
 // stepBlock is a block that a step of a segment receives or sends, with everything that its
 // messages have in common. Successive messages are mostly of one block.
 type stepBlock struct {
+	// What every message uses, in one cache line.
 	segment, step int
 	first, end    int // indices of its messages in the step; end is 0 if the block is not known
+	shift         int // what an index in the step must be increased by for an index in the block
 	n             int // elements of the block
-	skipped       int // messages of the block in earlier segments
 	elems         int // elements of a message
-	rank          int // rank that the block belongs to
 	port          tl.Port
 	gathers       bool // the step belongs to the all-gather, not to the reduce-scatter
 	forwards      bool // received: the next step forwards the block; sent: the previous step received it
 	stores, holds bool // received: its tiles are stored in the output, or held in TCM for a later step
-	in, out       movingPtr
+
+	rank    int // rank that the block belongs to
+	in, out movingPtr
 }
 
 // movingPtr is a pointer that moves within a block.
@@ -80,7 +82,7 @@ func (b *stepBlock) has(at item) bool {
 // part returns the offset and the length of a message of the block, by its index in the
 // step.
 func (b *stepBlock) part(message int) (from, n int) {
-	return chunk(b.n, b.skipped+message-b.first, b.elems)
+	return chunk(b.n, message+b.shift, b.elems)
 }
 
 // key returns the key under which a tile with the elements of a message may be held in TCM.
@@ -153,7 +155,7 @@ func (f *blockFlow) find(b *stepBlock, at item, i, rank int) {
 	} else {
 		x = f.block(rank)
 		b.first, b.end = i*f.pieces, (i+1)*f.pieces
-		b.skipped, b.elems = at.segment*f.pieces, f.elems
+		b.shift, b.elems = at.segment*f.pieces-b.first, f.elems
 	}
 	b.n, b.in, b.out = x.n, newMovingPtr(x.in), newMovingPtr(x.out)
 }
@@ -210,33 +212,42 @@ func (f *blockFlow) receive(at item) tl.Tile {
 }
 
 // send sends the message of item `at`: the given tile if the step forwards the tile that
-// was just received, or otherwise the rank's own value, from memory or from TCM.
+// was just received, or otherwise the rank's own value.
 func (f *blockFlow) send(at item, tile tl.Tile) {
 	b := f.sentBlock(at)
-	from, n := b.part(at.message)
-	last := false
-	switch {
+	switch from, n := b.part(at.message); {
 	case n == 0:
-		return
 	case b.forwards:
+		f.Send(b.port, tile)
+	default:
+		f.sendOwn(b, at.message, from, n)
+	}
+}
+
+// sendOwn sends a message of block b with the rank's own value, from memory or from TCM. The
+// message has n elements from offset `from` on.
+func (f *blockFlow) sendOwn(b *stepBlock, message, from, n int) {
+	var tile tl.Tile
+	last := true
+	switch {
 	case !b.gathers:
-		tile, last = f.ownTile(b, at.message, from, n), true
-	case at.step == 0:
+		tile = f.ownTile(b, message, from, n)
+	case b.step == 0:
 		tile = f.load(b.in.at(from), n)
 		if last = f.last == 0; !last {
-			f.hold(b.key(at.message), tile)
+			f.hold(b.key(message), tile)
 		}
 	case f.joined != nil:
-		tile, last = f.load(b.out.at(from), n), true
+		tile = f.load(b.out.at(from), n)
 	default:
-		key := b.key(at.message)
+		key := b.key(message)
 		tile = f.held[key]
-		if last = at.step >= f.last; last {
+		if last = b.step >= f.last; last {
 			delete(f.held, key)
 		}
 	}
 	f.Send(b.port, tile)
-	if at.step == 0 && b.gathers {
+	if b.step == 0 && b.gathers {
 		f.storeOwn(block{b.in.at(from), b.out.at(from), n}, tile)
 	}
 	if last {

@@ -23,9 +23,14 @@ func (m *member) load(p tl.Ptr, n int) tl.Tile { return m.t.Load(p, tl.Shape{n},
 // ranks.
 func (m *member) addend(p tl.Ptr, n int) tl.Tile {
 	x := m.load(p, n)
-	if m.Reduction != PremulSum {
-		return x
+	if m.Reduction == PremulSum {
+		return m.scale(x)
 	}
+	return x
+}
+
+// scale returns the addend of PremulSum for a tile, and frees the tile.
+func (m *member) scale(x tl.Tile) tl.Tile {
 	defer x.Free()
 	return m.Addend(x)
 }

@@ -61,9 +61,9 @@ type pipeline struct {
 	busy        int // number of ranks that send in every step, which are the first ranks; 0 means all
 
 	sequence
-	channels []moveChannels       // of the interleaved flows, in the current move
-	queues   []sentItems          // by channel
-	held     map[flowItem]tl.Tile // items that were received early
+	slots  int                  // number of slots of a queue
+	queues []*sentItems         // by channel
+	held   map[flowItem]tl.Tile // items that were received early
 }
 
 // flowItem is an item together with the index of its flow.
@@ -86,7 +86,8 @@ type action struct {
 // interleaved flows makes a move for every segment in flight, the oldest segment first. A
 // move receives the messages of one step and sends the messages of another step.
 type sequence struct {
-	action           // the current action
+	action       // the current action
+	moving       [2]movingFlow
 	group        int // first flow of the current group
 	count        int // indices of messages in the current move
 	received     int // messages with lower indices are received
@@ -97,8 +98,12 @@ type sequence struct {
 	rounds       int
 }
 
-// moveChannels has the channels of a flow's messages in a move.
-type moveChannels struct{ in, out int }
+// movingFlow is one of the interleaved flows in a move: the flow, the queue of the messages
+// that it receives, and the queue of the messages that it sends.
+type movingFlow struct {
+	flow
+	in, out *sentItems
+}
 
 // run performs all actions of the rank in order.
 func (l *pipeline) run() {
@@ -113,7 +118,7 @@ func (l *pipeline) begin() {
 	for _, f := range l.flows {
 		steps = max(steps, f.steps())
 	}
-	l.channels = make([]moveChannels, l.interleaved)
+	l.slots = l.Slots
 	l.sequence = sequence{group: len(l.flows), newest: -1, round: -1, rounds: (l.segments-1)*l.spacing + steps + 1}
 	l.flow = l.group + l.interleaved
 }
@@ -177,7 +182,7 @@ func (l *pipeline) nextGroup() bool {
 }
 
 // countMessages sets the number of messages of a move, from the steps of s.incoming and
-// s.outgoing, and their channels. f is the first flow of the group. A step that is out of
+// s.outgoing, and their queues. f is the first flow of the group. A step that is out of
 // range has no messages.
 func (l *pipeline) countMessages(f flow) {
 	s := &l.sequence
@@ -195,46 +200,61 @@ func (l *pipeline) countMessages(f flow) {
 	s.received, s.sent = in, s.behind+out
 	s.count = max(s.received, s.sent)
 	s.outgoing.message = -s.behind
-	for i := range l.channels {
-		c, f := &l.channels[i], l.flows[s.group+i]
+	for i := range l.interleaved {
+		m := &s.moving[i]
+		m.flow = l.flows[s.group+i]
 		if in > 0 {
-			c.in = f.channel(s.incoming.step)
+			m.in = l.queue(m.channel(s.incoming.step))
 		}
 		if out > 0 {
-			c.out = f.channel(s.outgoing.step)
-		}
-		for c.out >= len(l.queues) {
-			l.queues = append(l.queues, sentItems{})
+			m.out = l.queue(m.channel(s.outgoing.step))
 		}
 	}
+}
+
+// queue returns the queue of the items that were sent over a channel.
+func (l *pipeline) queue(channel int) *sentItems {
+	for channel >= len(l.queues) {
+		l.queues = append(l.queues, &sentItems{})
+	}
+	return l.queues[channel]
 }
 
 // do performs the current action: it receives, sends and stores the messages of the action.
 func (l *pipeline) do() {
 	a := &l.action
+	f := &l.moving[a.flow-l.group]
 	var x tl.Tile
-	if a.receives {
-		x = l.receive()
+	if a.receives && !l.takeEarly(&x) {
+		f.in.drop() // the item is the first, because items arrive in the order of sending
+		x = f.receive(a.incoming)
 	}
 	if a.sends {
-		l.send(x)
+		if f.out.count == l.slots { // the queue may be full
+			l.receiveEarly(f.out.oldest())
+			f.out.drop()
+		}
+		f.send(a.outgoing, x)
+		f.out.add(flowItem{a.flow, a.outgoing})
 	}
-	if a.receives && !l.flows[a.flow].store(a.incoming, x) && x.DType().Valid() {
+	if a.receives && !f.store(a.incoming, x) && x.DType().Valid() {
 		x.Free()
 	}
 }
 
-// send sends the outgoing message of the current action. If the queue may be full, it first
-// receives the oldest item that was sent and is not received yet.
-func (l *pipeline) send(x tl.Tile) {
-	a := &l.action
-	sent := &l.queues[l.channels[a.flow-l.group].out]
-	if sent.count == l.Slots {
-		l.receiveEarly(sent.oldest())
-		sent.drop()
+// takeEarly sets *x to the tile of the incoming message of the current action, if the
+// message was received early, and reports whether it was.
+func (l *pipeline) takeEarly(x *tl.Tile) bool {
+	if len(l.held) == 0 {
+		return false
 	}
-	l.flows[a.flow].send(a.outgoing, x)
-	sent.add(flowItem{a.flow, a.outgoing})
+	it := flowItem{l.flow, l.incoming}
+	y, early := l.held[it]
+	if early {
+		*x = y
+		delete(l.held, it)
+	}
+	return early
 }
 
 // receiveEarly receives an item and keeps its tile in TCM.
@@ -247,20 +267,6 @@ func (l *pipeline) receiveEarly(early flowItem) {
 		l.held = map[flowItem]tl.Tile{}
 	}
 	l.held[early] = y
-}
-
-// receive receives the incoming message of the current action. If the message was received
-// early, it returns the tile that was kept.
-func (l *pipeline) receive() tl.Tile {
-	a := &l.action
-	if len(l.held) > 0 {
-		if x, early := l.held[flowItem{a.flow, a.incoming}]; early {
-			delete(l.held, flowItem{a.flow, a.incoming})
-			return x
-		}
-	}
-	l.queues[l.channels[a.flow-l.group].in].drop() // the item is the first, because items arrive in the order of sending
-	return l.flows[a.flow].receive(a.incoming)
 }
 
 // sentItems is a queue of the items that a rank has sent over a channel, and not yet

@@ -57,6 +57,16 @@ func (p *Plan) Addend(x tl.Tile) tl.Tile {
 // Combine returns the reduction of two tiles, element by element.
 func (p *Plan) Combine(x, y tl.Tile) tl.Tile {
 	switch p.Reduction {
+	case Sum, Avg, PremulSum:
+		return x.Add(y)
+	}
+	return p.combineOther(x, y)
+}
+
+// combineOther is Combine for reductions that do not add. It is a function of its own, so
+// that the stack frame of Combine stays small.
+func (p *Plan) combineOther(x, y tl.Tile) tl.Tile {
+	switch p.Reduction {
 	case Product:
 		return x.Mul(y)
 	case Min:
@@ -70,7 +80,7 @@ func (p *Plan) Combine(x, y tl.Tile) tl.Tile {
 	case BXor:
 		return x.Xor(y)
 	}
-	return x.Add(y)
+	panic("ccl: combine with " + p.Reduction.String())
 }
 
 // Result returns the final value of elements that were combined from all ranks. For Avg it

@@ -67,8 +67,13 @@ func (c *Transport) link(port tl.Port) *inboxLink {
 func (c *Transport) Send(port tl.Port, x tl.Tile) {
 	if c.links == nil {
 		c.t.Send(port, x)
-		return
+	} else {
+		c.sendToInbox(port, x)
 	}
+}
+
+// sendToInbox is Send through an inbox.
+func (c *Transport) sendToInbox(port tl.Port, x tl.Tile) {
 	l, n := c.link(port), x.Dim(0)
 	if n > l.free {
 		c.t.Assert(false, "%d elements to port %v, and the inbox there has room for %d: Inbox of the algorithm has to count all that a neighbour sends", n, port, l.free)
@@ -84,6 +89,11 @@ func (c *Transport) Recv(port tl.Port, n int) tl.Tile {
 	if c.links == nil {
 		return c.t.Recv(port, tl.Shape{n}, c.dtype)
 	}
+	return c.recvFromInbox(port, n)
+}
+
+// recvFromInbox is Recv through an inbox.
+func (c *Transport) recvFromInbox(port tl.Port, n int) tl.Tile {
 	l := c.link(port)
 	l.received++
 	c.t.WaitSignal(l.inbox, tl.GE, l.received)
