@@ -91,7 +91,13 @@ type Value struct {
 }
 
 // Bytes returns the size of the tile in bytes.
-func (v *Value) Bytes() int64 { return int64(v.Shape.Elems()) * int64(v.DType.Size()) }
+func (v *Value) Bytes() int64 {
+	n := int64(v.DType.Size())
+	for i := range int(v.Shape.Rank) {
+		n *= int64(v.Shape.Dim[i])
+	}
+	return n
+}
 
 // Block returns the memory of a Ref.
 func (v *Value) Block() Block {

@@ -34,11 +34,12 @@ func Other(v float64) Option { return Option{fills: true, other: v} }
 
 // Load loads a block of memory into TCM. dtype must be the dtype of the pointer.
 func (t *PE) Load(p Ptr, s Shape, dtype DType, opts ...Option) Tile {
+	t.v = Value{DType: dtype}
+	t.setExtents(&t.v.Shape, "Load", s, dtype)
 	var b Block
-	t.block(&b, "Load", &p, t.extents("Load", s, dtype), dtype, opts)
-	t.v = Value{Shape: b.Shape, DType: dtype}
+	t.block(&b, "Load", &p, t.v.Shape, dtype, opts)
 	if err := t.m.Load(&t.v, b); err != nil {
-		panic(t.fail("Load", b.String(), err))
+		panic(t.failBlock("Load", &b, err))
 	}
 	return Tile{v: t.v, pe: t}
 }
@@ -60,7 +61,7 @@ func (t *PE) Store(p Ptr, x Tile, opts ...Option) {
 	var b Block
 	t.block(&b, "Store", &p, x.v.Shape, x.v.DType, opts)
 	if err := t.m.Store(x.v, b); err != nil {
-		panic(t.fail("Store", b.String(), err))
+		panic(t.failBlock("Store", &b, err))
 	}
 }
 
@@ -84,9 +85,15 @@ func (t *PE) block(b *Block, op string, p *Ptr, s oplog.Shape, d DType, opts []O
 		err = b.inShard()
 	}
 	if err != nil {
-		panic(t.fail(op, b.String(), err))
+		panic(t.failBlock(op, b, err))
 	}
 }
+
+// failBlock returns an Error of operation op, whose operand is block b. It is a function of
+// its own, so that the stack frames of its callers stay small.
+//
+//go:noinline
+func (t *PE) failBlock(op string, b *Block, err error) *Error { return t.fail(op, b.String(), err) }
 
 // extents converts s to an [oplog.Shape]. It stops the kernel if no tile can have the shape
 // s or the dtype d.
@@ -103,30 +110,57 @@ func (t *PE) setExtents(e *oplog.Shape, op string, s Shape, d DType) {
 		err = errDType
 	}
 	if err != nil {
-		panic(t.fail(op, s.String()+" "+d.String(), err))
+		panic(t.failShape(op, s, d, err))
 	}
+}
+
+// failShape returns an Error of operation op, whose tile has shape s and dtype d.
+//
+//go:noinline
+func (t *PE) failShape(op string, s Shape, d DType, err error) *Error {
+	return t.fail(op, s.String()+" "+d.String(), err)
 }
 
 // set fills in b, a zero Block, with the pointer, the shape, the dtype and the options. It
 // returns an error if they do not fit together.
 func (b *Block) set(p *Ptr, s oplog.Shape, d DType, opts []Option) error {
 	b.Ptr, b.Shape, b.Valid, b.DType = *p, s, s, d
-	b.Ptr.view(&s)
+	b.Ptr.view(&b.Shape)
+	if p.DType != d || !d.Valid() {
+		return b.dtypeError(p)
+	}
+	for i := range int(s.Rank) {
+		n, stride := int64(s.Dim[i]), b.Ptr.Stride[i]
+		if n > 1 && stride != 1 && (stride < 0 || stride > maxElems/(n-1)) {
+			return b.strideError(i)
+		}
+	}
+	if len(opts) == 0 {
+		return nil
+	}
+	return b.setOptions(opts)
+}
+
+// dtypeError returns the error for a block whose dtype is not the dtype of its pointer p, or
+// is not valid.
+func (b *Block) dtypeError(p *Ptr) error {
 	if !p.DType.Valid() {
 		return fmt.Errorf("a zero Ptr points nowhere: pointers come from the launch and from Scratch")
 	}
-	if p.DType != d {
-		return fmt.Errorf("the pointer is to %v: use that dtype and convert with To, or reinterpret memory with As", p.DType)
+	return fmt.Errorf("the pointer is to %v: use that dtype and convert with To, or reinterpret memory with As", p.DType)
+}
+
+// strideError returns the error for the stride of an axis, which is negative or too large.
+func (b *Block) strideError(axis int) error {
+	stride := b.Ptr.Stride[axis]
+	if stride < 0 {
+		return fmt.Errorf("stride %d of axis %d is negative: give a pointer to the lowest element and a positive stride, or load the parts one by one", stride, axis)
 	}
-	for i, n := range s.Dim[:s.Rank] {
-		switch stride := b.Ptr.Stride[i]; {
-		case n < 2:
-		case stride < 0:
-			return fmt.Errorf("stride %d of axis %d is negative: give a pointer to the lowest element and a positive stride, or load the parts one by one", stride, i)
-		case stride > maxElems/int64(n-1):
-			return fmt.Errorf("stride %d of axis %d is too large: %d elements that far apart reach beyond 2^48", stride, i, n)
-		}
-	}
+	return fmt.Errorf("stride %d of axis %d is too large: %d elements that far apart reach beyond 2^48", stride, axis, b.Shape.Dim[axis])
+}
+
+// setOptions fills in the mask and the value of elements outside the mask.
+func (b *Block) setOptions(opts []Option) error {
 	for i := range opts {
 		o := &opts[i]
 		if o.fills {
@@ -135,15 +169,15 @@ func (b *Block) set(p *Ptr, s oplog.Shape, d DType, opts []Option) error {
 		if !o.masks {
 			continue
 		}
-		if o.valid.Rank != s.Rank {
-			return fmt.Errorf("the mask does not have %d counts: give one for each axis of the block", s.Rank)
+		if o.valid.Rank != b.Shape.Rank {
+			return fmt.Errorf("the mask does not have %d counts: give one for each axis of the block", b.Shape.Rank)
 		}
-		for i := range s.Dim[:s.Rank] {
-			b.Valid.Dim[i] = min(s.Dim[i], o.valid.Dim[i])
+		for i := range b.Shape.Dim[:b.Shape.Rank] {
+			b.Valid.Dim[i] = min(b.Shape.Dim[i], o.valid.Dim[i])
 		}
 	}
-	if !fits(d, b.Fill) {
-		return fmt.Errorf("%v is not a value of %v: give Other one that is", b.Fill, d)
+	if !fits(b.DType, b.Fill) {
+		return fmt.Errorf("%v is not a value of %v: give Other one that is", b.Fill, b.DType)
 	}
 	return nil
 }

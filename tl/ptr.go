@@ -129,6 +129,9 @@ func (p Ptr) inner() int64 {
 // view gives p one stride for each axis of a tile of shape s. The innermost axes keep their
 // strides. If the tile has more axes than p, its outer axes are packed without gaps.
 func (p *Ptr) view(s *oplog.Shape) {
+	if p.Rank == s.Rank {
+		return
+	}
 	next, stride, rank := p.inner(), p.Stride, int(p.Rank)
 	p.Rank = s.Rank
 	p.Stride = [4]int64{}

@@ -22,7 +22,7 @@ func (t *PE) Send(port Port, x Tile) {
 		err = t.m.Send(port, x.v)
 	}
 	if err != nil {
-		panic(t.fail("Send", portText(port, x.v), err))
+		panic(t.failPort("Send", port, &x.v, err))
 	}
 }
 
@@ -37,7 +37,7 @@ func (t *PE) Recv(port Port, s Shape, dtype DType) Tile {
 		_, _, err = t.m.Recv(port, &t.v, nil, true)
 	}
 	if err != nil {
-		panic(t.fail("Recv", portText(port, t.v), err))
+		panic(t.failPort("Recv", port, &t.v, err))
 	}
 	return Tile{v: t.v, pe: t}
 }
@@ -101,6 +101,13 @@ func (t *PE) post(op string, port Port, s oplog.Shape, d DType, into *Block, wai
 	}
 	r.tile = Tile{v: t.v, pe: t}
 	return r
+}
+
+// failPort returns an Error of operation op, which moves v through a port.
+//
+//go:noinline
+func (t *PE) failPort(op string, p Port, v *Value, err error) *Error {
+	return t.fail(op, portText(p, *v), err)
 }
 
 func portText(p Port, v Value) string { return p.String() + ", " + v.String() }

@@ -65,16 +65,29 @@ func (x Tile) bytes(op string) []byte {
 // Pin keeps a tile in TCM until it is freed, even if other tiles need space, and returns
 // the tile.
 func (x Tile) Pin() Tile {
-	x.check("Pin")
-	x.must("Pin", x.pe.m.Pin(x.v))
+	err := x.pe.checkUsable(&x)
+	if err == nil {
+		err = x.pe.m.Pin(x.v)
+	}
+	if err != nil {
+		panic(x.fail("Pin", err))
+	}
 	return x
 }
 
 // Free gives up a tile and releases its space in TCM.
 func (x Tile) Free() {
-	x.check("Free")
-	x.must("Free", x.pe.m.Free(x.v))
+	err := x.pe.checkUsable(&x)
+	if err == nil {
+		err = x.pe.m.Free(x.v)
+	}
+	if err != nil {
+		panic(x.fail("Free", err))
+	}
 }
+
+// fail returns an Error of operation op, whose only operand is x.
+func (x *Tile) fail(op string, err error) *Error { return x.pe.fail(op, x.v.String(), err) }
 
 // check stops the kernel if the tile has no data in TCM. The error names the operation op.
 func (x Tile) check(op string) { x.must(op, x.pe.checkUsable(&x)) }
@@ -83,7 +96,7 @@ func (x Tile) check(op string) { x.must(op, x.pe.checkUsable(&x)) }
 // only operand.
 func (x Tile) must(op string, err error) {
 	if err != nil {
-		panic(x.pe.fail(op, x.v.String(), err))
+		panic(x.fail(op, err))
 	}
 }
 

@@ -74,21 +74,30 @@ func extents(s Shape) (e oplog.Shape, err error) {
 // setExtents sets *e, which must be zero, to s. It returns an error for an invalid shape.
 func setExtents(e *oplog.Shape, s Shape) error {
 	if len(s) > oplog.MaxRank {
-		return fmt.Errorf("%d axes are too many: a tile has at most %d", len(s), oplog.MaxRank)
+		return rankError(s)
 	}
 	e.Rank = int8(len(s))
 	elems := 1
 	for i, n := range s {
-		if n < 0 {
-			return fmt.Errorf("extent %d of axis %d is negative: an empty tile has extent 0", n, i)
-		}
-		if n > math.MaxInt32 || n > 0 && elems > maxElems/n {
-			return fmt.Errorf("%s is too large: a tile has at most 2^31-1 elements along an axis and 2^48 in all", s.String())
+		if n < 0 || n > math.MaxInt32 || n > 0 && elems > 1 && elems > maxElems/n {
+			return extentError(s, i)
 		}
 		e.Dim[i] = int32(n)
 		elems *= n
 	}
 	return nil
+}
+
+func rankError(s Shape) error {
+	return fmt.Errorf("%d axes are too many: a tile has at most %d", len(s), oplog.MaxRank)
+}
+
+// extentError returns the error for extent i of shape s, which is negative or too large.
+func extentError(s Shape, i int) error {
+	if s[i] < 0 {
+		return fmt.Errorf("extent %d of axis %d is negative: an empty tile has extent 0", s[i], i)
+	}
+	return fmt.Errorf("%s is too large: a tile has at most 2^31-1 elements along an axis and 2^48 in all", s.String())
 }
 
 // axis returns the index of axis i of a shape. A negative i counts from the end.
