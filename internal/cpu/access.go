@@ -29,24 +29,19 @@ func (c *Core) read(v *tl.Value, from *tl.Block, kind oplog.Kind, peer int) erro
 	if err := c.tick(); err != nil {
 		return err
 	}
-	if err := c.find(from); err != nil {
+	if err := c.find(from, memory.Read); err != nil {
 		return err
 	}
-	c.requests = c.appendRequests(c.requests[:0], c.pieces, memory.Read, accessKinds[kind].class)
-	if err := c.newTile(v, len(c.requests)); err != nil {
+	if err := c.newTile(v, len(c.pieces)); err != nil {
 		return err
 	}
 	if c.m.Log != nil {
-		v.ID = c.m.Log.Add(c.accessRecord(kind, from, peer))
-		c.recordMaker(v)
+		c.recordRead(v, from, kind, peer)
 	}
-	for i := range c.requests {
-		c.requests[i].Target = v.Slot
-	}
-	if len(c.requests) == 0 {
+	if len(c.pieces) == 0 {
 		c.pe.Tiles.SetReady(v.Slot, c.arrival())
 	}
-	c.submit(v.ID, kind)
+	c.submit(v, kind, memory.Read, v.ID)
 	return nil
 }
 
@@ -71,23 +66,17 @@ func (c *Core) write(v *tl.Value, to *tl.Block, kind oplog.Kind, peer int) error
 	if err := c.use(v); err != nil {
 		return err
 	}
-	if err := c.find(to); err != nil {
+	if err := c.find(to, memory.Write); err != nil {
 		return err
 	}
 	if len(c.pieces) == 0 {
 		return nil // the mask excludes the whole block
 	}
-	c.requests = c.appendRequests(c.requests[:0], c.pieces, memory.Write, accessKinds[kind].class)
 	var id oplog.ID
 	if c.m.Log != nil {
-		op := c.accessRecord(kind, to, peer)
-		op.Args = []oplog.Operand{operand(v)}
-		id = c.m.Log.Add(op)
+		id = c.recordWrite(v, to, kind, peer)
 	}
-	for i := range c.requests {
-		c.requests[i].Source = v.Slot
-	}
-	c.submit(id, kind)
+	c.submit(v, kind, memory.Write, id)
 	return nil
 }
 
@@ -127,30 +116,49 @@ type shardOf int
 
 func (rank shardOf) String() string { return fmt.Sprintf("the shard of rank %d", int(rank)) }
 
-// submit passes c.requests, the requests of one operation, to the DMA engine. An operation
-// without requests begins and ends at once.
-func (c *Core) submit(id oplog.ID, kind oplog.Kind) {
-	n := len(c.requests)
-	t := transfer{id: id, kind: kind, core: c, begins: n, ends: n}
-	if n > 1 {
-		t.order = c.hold(id, c.requests[0].Op)
-	}
+// submit passes requests for c.pieces to the DMA engine: an operation of the given kind that
+// reads memory into tile v or writes tile v to memory. id is its number in the op log.
+func (c *Core) submit(v *tl.Value, kind oplog.Kind, op memory.Op, id oplog.ID) {
+	var order pe.Order
 	var begun, ended sim.Event
-	if id != 0 || n != 1 {
-		begun, ended = c.m.addTransfer(t)
+	if id != 0 || len(c.pieces) != 1 {
+		order, begun, ended = c.beginTransfer(id, kind, op)
 	}
-	for i := range c.requests {
-		r := &c.requests[i]
-		r.ID, r.At, r.Order, r.Begun, r.Done, r.Purpose = id, c.arrival(), t.order, begun, ended, accessKinds[kind].purpose
+	// The request is not on the stack or in the core, whose memory is rarely in the cache. No
+	// other core runs before the last Submit returns.
+	r := &c.m.access
+	for i := range c.pieces {
+		c.setRequest(r, &c.pieces[i], op, accessKinds[kind].class)
+		if r.Source, r.Target = v.Slot, 0; op == memory.Read {
+			r.Source, r.Target = 0, v.Slot
+		}
+		r.ID, r.At, r.Order, r.Begun, r.Done, r.Purpose = id, c.arrival(), order, begun, ended, accessKinds[kind].purpose
 		c.pe.DMA.Submit(r)
 	}
-	if n == 0 {
-		c.eng.Call(begun)
-		c.eng.Call(ended)
-		if id != 0 && c.m.Log.Kept() {
-			op := c.m.Log.Op(id)
-			op.Start, op.End = c.arrival(), c.arrival()
-		}
+	if len(c.pieces) == 0 {
+		c.endAtOnce(id, begun, ended)
+	}
+}
+
+// beginTransfer adds an operation on c.pieces to the transfers in flight. It returns the
+// position of the operation in the order of memory accesses, which is 0 if the operation
+// consists of one request, and the events of addTransfer.
+func (c *Core) beginTransfer(id oplog.ID, kind oplog.Kind, op memory.Op) (order pe.Order, begun, ended sim.Event) {
+	n := len(c.pieces)
+	if n > 1 {
+		order = c.hold(id, op)
+	}
+	begun, ended = c.m.addTransfer(transfer{id: id, kind: kind, core: c, begins: n, ends: n, order: order})
+	return order, begun, ended
+}
+
+// endAtOnce begins and ends an operation without requests.
+func (c *Core) endAtOnce(id oplog.ID, begun, ended sim.Event) {
+	c.eng.Call(begun)
+	c.eng.Call(ended)
+	if id != 0 && c.m.Log.Kept() {
+		op := c.m.Log.Op(id)
+		op.Start, op.End = c.arrival(), c.arrival()
 	}
 }
 

@@ -60,42 +60,89 @@ func (m *System) find(to []pe.Access, x *box) (_ []pe.Access, err error) {
 	return to, nil
 }
 
-// find sets c.pieces to the parts of memory that the elements of a block occupy.
-func (c *Core) find(b *tl.Block) (err error) {
+// knownShard is a shard of a tensor. It is valid while no tensor has been unmapped since it
+// was found.
+type knownShard struct {
+	va     memory.VA // of its first byte
+	bytes  memory.Bytes
+	addr   memory.Addr // in its memory
+	memory memory.ID
+	slice  fabric.SliceID // see pe.Access
+	unmaps uint32         // Space.Unmaps when the shard was found
+}
+
+// lastShard returns the shard that the kernel read or wrote last.
+func (c *Core) lastShard(op memory.Op) *knownShard {
+	if op == memory.Write {
+		return &c.lastWritten
+	}
+	return &c.lastRead
+}
+
+// find sets c.pieces to the parts of memory that the elements of a block occupy. op says
+// what the kernel does with the block. A kernel mostly accesses the same shards again, so
+// find first looks for consecutive elements in the last shard.
+func (c *Core) find(b *tl.Block, op memory.Op) (err error) {
+	if b.Shape.Rank == 1 && b.Ptr.Rank == 1 && b.Ptr.Stride[0] == 1 && b.Valid.Dim[0] > 0 {
+		s := c.lastShard(op)
+		va, n := memory.VA(b.Ptr.Addr), memory.Bytes(b.Valid.Dim[0])*memory.Bytes(b.DType.Size())
+		if off := memory.Bytes(va - s.va); uint64(off) < uint64(s.bytes) && n <= s.bytes-off && s.unmaps == c.m.Addresses.Unmaps() {
+			c.pieces = append(c.pieces[:0], pe.Access{Memory: s.memory, Region: memory.Contiguous(s.addr+memory.Addr(off), n), Slice: s.slice})
+			return nil
+		}
+	}
+	return c.search(b, op)
+}
+
+// search sets c.pieces like find. If the block is in one shard, it sets the last shard.
+func (c *Core) search(b *tl.Block, op memory.Op) (err error) {
 	x := newBox(b)
-	c.pieces, err = c.m.find(c.pieces[:0], &x)
-	return err
+	if c.pieces, err = c.m.find(c.pieces[:0], &x); err != nil || len(c.pieces) != 1 {
+		return err
+	}
+	if va, shard, ok := c.m.Addresses.Shard(x.va); ok {
+		*c.lastShard(op) = knownShard{va, shard.Bytes, shard.Addr, shard.Memory, c.pieces[0].Slice, c.m.Addresses.Unmaps()}
+	}
+	return nil
 }
 
 // appendRequests appends a request for each piece to a list and returns the list. Each
 // request is a read into the PE's TCM, or a write from the TCM. Requests in the unused
 // capacity of the list are overwritten; the memory of their paths is used again.
 func (c *Core) appendRequests(to []pe.Request, pieces []pe.Access, op memory.Op, class fabric.Class) []pe.Request {
-	tcm := c.pe.Memory(topology.KindTCM)
-	for _, p := range pieces {
+	for i := range pieces {
 		n := len(to)
 		if n < cap(to) {
 			to = to[:n+1]
 		} else {
 			to = append(to, pe.Request{})
 		}
-		path := to[n].Path[:0] // memory of an earlier request
-		if to[n].Fixed {
-			path = nil // of c.routes
-		}
-		to[n] = pe.Request{Op: op, Class: class}
-		from, dest, end := p.Memory, tcm, &to[n].From
-		if op == memory.Write {
-			from, dest, end = tcm, p.Memory, &to[n].To
-		}
-		*end = p
-		if to[n].Path = c.keptRoute(from, dest); to[n].Path != nil {
-			to[n].Fixed = true
-		} else {
-			to[n].Path = c.m.Route(path, from, dest)
-		}
+		to[n] = pe.Request{Path: to[n].Path, Fixed: to[n].Fixed}
+		c.setRequest(&to[n], &pieces[i], op, class)
 	}
 	return to
+}
+
+// setRequest changes r to a read of memory p into the PE's TCM, or to a write of p from the
+// TCM. The memory of the path of r is used again.
+func (c *Core) setRequest(r *pe.Request, p *pe.Access, op memory.Op, class fabric.Class) {
+	tcm := c.pe.Memory(topology.KindTCM)
+	r.Op, r.Class = op, class
+	from, dest := p.Memory, tcm
+	if op == memory.Write {
+		from, dest = tcm, p.Memory
+		r.From, r.To = pe.Access{}, *p
+	} else {
+		r.From, r.To = *p, pe.Access{}
+	}
+	if path := c.keptRoute(from, dest); path != nil {
+		r.Path, r.Fixed = path, true
+		return
+	}
+	if r.Fixed {
+		r.Path, r.Fixed = nil, false // the path is in c.routes
+	}
+	r.Path = c.m.Route(r.Path[:0], from, dest)
 }
 
 // route is a path between two memories.

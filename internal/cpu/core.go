@@ -32,7 +32,9 @@ type Core struct {
 	limit     simtime.Time // the clock must not pass it; endedLimit after the kernel's end
 	dispatch  simtime.Time // dispatch time of an operation
 	scheduler simtime.Time // from the dispatch of a command to its arrival at the engines
-	calls     int          // calls since the CPU last let other processes run
+	calls     uint         // calls since the CPU last let other processes run
+	idle      int          // calls since the CPU's clock last moved; only counted if dispatch is 0
+	last      simtime.Time // when the CPU's clock last moved; likewise
 	trace     *pe.Trace    // nil in a run without a trace
 	usage     *pe.Usage    // nil if usage is not measured
 	poll      simtime.Time // interval of polls for a credit; 0 means to sleep instead
@@ -40,13 +42,10 @@ type Core struct {
 
 	unusedReceives []*receive // for reuse
 
-	launch *Launch
-	rank   int
-	home   *Element     // the element that holds this rank's signals
-	name   string       // of the kernel
-	idle   int          // calls since the CPU's clock last moved
-	last   simtime.Time // when the CPU's clock last moved
-
+	launch  *Launch
+	rank    int
+	home    *Element    // the element that holds this rank's signals
+	name    string      // of the kernel
 	turn    int         // the port that RecvAny examines first
 	scratch []memory.VA // allocated by Scratch
 	handles uint64      // number of handles returned so far
@@ -59,10 +58,10 @@ type Core struct {
 	tiles map[int32][]oplog.ID // operations that made the tile in each slot; nil without values
 
 	// Buffers that every operation uses again.
-	pieces   []pe.Access  // the parts of memory that the current operation accesses
-	requests []pe.Request // the requests of the current operation
-	path     []topology.LinkID
-	routes   []route // between memories that the kernel has accessed first; at most maxRoutes
+	pieces                []pe.Access // the parts of memory that the current operation accesses
+	path                  []topology.LinkID
+	routes                []route    // between memories that the kernel has accessed first; at most maxRoutes
+	lastRead, lastWritten knownShard // the shards that the kernel read and wrote last
 }
 
 // Launch is the state that the cores of one launch share.
@@ -118,36 +117,43 @@ func (c *Core) tick() error {
 		c.trace.Line = c.m.callers.Line()
 	}
 	if c.dispatch == 0 {
-		if err := c.checkProgress(); err != nil {
-			return err
+		if c.now > c.last {
+			c.last, c.idle = c.now, 0
+		}
+		if c.idle++; c.idle > maxIdleCalls {
+			return c.idleError()
 		}
 	}
 	if c.calls++; c.calls%beatEvery == 0 {
-		c.eng.Beat()
-		if c.calls >= maxCallsAhead {
-			c.eng.CheckContext()
-			c.sync()
-		}
+		c.beat()
 	}
 	if c.now > c.limit {
-		if c.limit == endedLimit {
-			return errors.New("its kernel has ended: a PE is for the kernel that was given it")
-		}
-		return &sim.TimeLimit{Limit: c.limit, Events: c.eng.Events()}
+		return c.limitError()
 	}
 	return nil
 }
 
-// checkProgress counts successive calls that take no time, which exist only on a machine
-// whose dispatch time is 0. It returns an error if there are too many in a row.
-func (c *Core) checkProgress() error {
-	if c.now > c.last {
-		c.last, c.idle = c.now, 0
+// beat reports progress to the simulation engine. After many calls it lets other processes
+// run.
+func (c *Core) beat() {
+	c.eng.Beat()
+	if c.calls >= maxCallsAhead {
+		c.eng.CheckContext()
+		c.sync()
 	}
-	if c.idle++; c.idle > maxIdleCalls {
-		return fmt.Errorf("%d operations in a row took no time, at %v: an endless loop, such as one of Test where WaitSignal is meant", maxIdleCalls, c.now)
+}
+
+// idleError returns the error of a kernel that makes too many calls that take no time.
+func (c *Core) idleError() error {
+	return fmt.Errorf("%d operations in a row took no time, at %v: an endless loop, such as one of Test where WaitSignal is meant", maxIdleCalls, c.now)
+}
+
+// limitError returns the error of a call after the time limit or the kernel's end.
+func (c *Core) limitError() error {
+	if c.limit == endedLimit {
+		return errors.New("its kernel has ended: a PE is for the kernel that was given it")
 	}
-	return nil
+	return &sim.TimeLimit{Limit: c.limit, Events: c.eng.Events()}
 }
 
 // arrival returns the time at which a command dispatched now reaches the engines.
@@ -251,10 +257,15 @@ func (c *Core) forget(slot int32) {
 // in TCM.
 func (c *Core) use(v *tl.Value) error {
 	if gone := c.pe.Tiles.Use(v.Slot, v.Turn); gone != nil {
-		gone.Asked = memory.Bytes(v.Bytes())
-		return gone
+		return goneError(gone, v)
 	}
 	return nil
+}
+
+// goneError completes the error for the use of tile v, which is no longer in TCM.
+func goneError(gone *pe.Overflow, v *tl.Value) error {
+	gone.Asked = memory.Bytes(v.Bytes())
+	return gone
 }
 
 // Pin protects a tile from eviction.

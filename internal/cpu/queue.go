@@ -25,6 +25,11 @@ func (c *Core) port(p tl.Port) (*port, error) {
 	if p >= 0 && int(p) < len(c.ports) && c.ports[p].out != nil {
 		return &c.ports[p], nil
 	}
+	return nil, c.portError(p)
+}
+
+// portError returns the error for a port that the PE does not have.
+func (c *Core) portError(p tl.Port) error {
 	var known []string
 	for i := range c.ports {
 		if c.ports[i].out != nil {
@@ -32,9 +37,9 @@ func (c *Core) port(p tl.Port) (*port, error) {
 		}
 	}
 	if len(known) == 0 {
-		return nil, fmt.Errorf("no port %v: the launch has no neighbour table, or this PE is not in it", p)
+		return fmt.Errorf("no port %v: the launch has no neighbour table, or this PE is not in it", p)
 	}
-	return nil, fmt.Errorf("no port %v: this PE has %s", p, strings.Join(known, ", "))
+	return fmt.Errorf("no port %v: this PE has %s", p, strings.Join(known, ", "))
 }
 
 // Join connects port `at` of the core with its two queues: queue `out` to the peer and
@@ -75,33 +80,36 @@ func (c *Core) Send(name tl.Port, v tl.Value) error {
 		return err
 	}
 	if v.InMem {
-		b := v.Block()
-		if err := c.find(&b); err != nil {
-			return err
-		}
-	} else if err := c.use(&v); err != nil {
+		err = c.findRef(&v)
+	} else {
+		err = c.use(&v)
+	}
+	if err != nil {
 		return err
 	}
 	ring := p.out
 	msg := ipcq.Message{Shape: v.Shape, DType: v.DType, Bytes: memory.Bytes(v.Bytes()), After: c.pe.DMA.LastOrder()}
 	if c.m.Log != nil {
-		op := c.newRecord(oplog.Send)
-		op.Shape, op.DType, op.Port, op.Args = v.Shape, v.DType, int32(name), []oplog.Operand{operand(&v)}
-		op.Start = c.arrival()
-		if v.InMem {
-			op.Args[0].Mem = Accesses(c.pieces)
-		}
-		msg.ID = c.m.Log.Add(op)
+		msg.ID = c.recordSend(name, &v)
 	}
 	if v.InMem {
 		return c.sendMemory(ring, &msg)
 	}
 	for i, n := 0, ring.Fragments(msg.Bytes); i < n; {
 		count, at := c.takeCredits(ring, n-i)
-		ring.Put(&msg, i, count, &pe.Request{Source: v.Slot, At: at + c.scheduler})
+		r := &c.m.send // not on the stack, whose memory is rarely in the cache
+		*r = pe.Request{}
+		r.Source, r.At = v.Slot, at+c.scheduler
+		ring.Put(&msg, i, count, r)
 		i += count
 	}
 	return nil
+}
+
+// findRef sets c.pieces to the memory of a ref.
+func (c *Core) findRef(v *tl.Value) error {
+	b := v.Block()
+	return c.find(&b, memory.Read)
 }
 
 // sendMemory sends the memory c.pieces as a message, without copying it into a tile first.
@@ -194,7 +202,7 @@ func (c *Core) Recv(name tl.Port, v *tl.Value, into *tl.Block, wait bool) (tl.Ha
 	rc.port = name
 	rc.Reset(v.Shape, v.DType, memory.Bytes(v.Bytes()))
 	if into == nil {
-		if err := c.newTile(v, p.in.Parts(rc.Bytes)); err != nil {
+		if err := c.newTileOf(v, rc.Bytes, p.in.Parts(rc.Bytes), nil); err != nil {
 			return tl.Handle{}, name, err
 		}
 		rc.Tile = v.Slot
@@ -202,29 +210,10 @@ func (c *Core) Recv(name tl.Port, v *tl.Value, into *tl.Block, wait bool) (tl.Ha
 		return tl.Handle{}, name, err
 	}
 	if c.m.Log != nil {
-		op := c.newRecord(oplog.Recv)
-		op.Shape, op.DType, op.Port, op.Args = v.Shape, v.DType, int32(name), make([]oplog.Operand, 1)
-		if into != nil {
-			op.Mem = Accesses(c.pieces)
-		}
-		v.ID = c.m.Log.Add(op)
-		if into == nil {
-			c.recordMaker(v)
-		}
-		rc.ID = v.ID
-		c.m.receives[rc.ID] = rc
-		rc.Begun = c.m.event(evMatched, uint64(rc.ID))
-		if c.m.Log.Kept() {
-			rc.Done = c.m.event(evReceived, uint64(rc.ID))
-		}
+		c.recordRecv(rc, v, into != nil)
 	}
 	if into != nil {
-		t := transfer{id: rc.ID, core: c, ends: 1, order: c.hold(rc.ID, memory.Write)}
-		if len(c.pieces) > 0 {
-			t.kind = oplog.Recv
-		}
-		_, rc.Done = c.m.addTransfer(t)
-		rc.Order = t.order
+		c.beginReceiveInto(rc)
 	}
 	rc.At = c.arrival() // newTile may have taken time
 	p.in.Post(&rc.Receive)
@@ -232,6 +221,16 @@ func (c *Core) Recv(name tl.Port, v *tl.Value, into *tl.Block, wait bool) (tl.Ha
 		return tl.Handle{}, name, c.await(rc)
 	}
 	return c.newHandle(pending{receive: rc, id: v.ID}), name, nil
+}
+
+// beginReceiveInto adds a receive into the memory c.pieces to the transfers in flight.
+func (c *Core) beginReceiveInto(rc *receive) {
+	t := transfer{id: rc.ID, core: c, ends: 1, order: c.hold(rc.ID, memory.Write)}
+	if len(c.pieces) > 0 {
+		t.kind = oplog.Recv
+	}
+	_, rc.Done = c.m.addTransfer(t)
+	rc.Order = t.order
 }
 
 // await waits until the message of a receive has arrived.
@@ -315,7 +314,7 @@ func (m anyMessage) HeldBy() (ended *sim.Proc) {
 // these bytes of the message to the memory of block `to`. ring is the queue that holds the
 // message.
 func (c *Core) requestsInto(to *tl.Block, ring *ipcq.Ring) (func([]pe.Request, memory.Bytes, memory.Bytes) []pe.Request, error) {
-	if err := c.find(to); err != nil {
+	if err := c.find(to, memory.Write); err != nil {
 		return nil, err
 	}
 	pieces := slices.Clone(c.pieces)

@@ -32,6 +32,60 @@ func (c *Core) accessRecord(kind oplog.Kind, b *tl.Block, peer int) oplog.Op {
 	return op
 }
 
+// recordRead adds a read of block b into tile v to the op log. The record would make the
+// stack frame of the caller large; this is so for the next functions, too.
+//
+//go:noinline
+func (c *Core) recordRead(v *tl.Value, b *tl.Block, kind oplog.Kind, peer int) {
+	v.ID = c.m.Log.Add(c.accessRecord(kind, b, peer))
+	c.recordMaker(v)
+}
+
+// recordWrite adds a write of tile v to block b to the op log and returns its number.
+//
+//go:noinline
+func (c *Core) recordWrite(v *tl.Value, b *tl.Block, kind oplog.Kind, peer int) oplog.ID {
+	op := c.accessRecord(kind, b, peer)
+	op.Args = []oplog.Operand{operand(v)}
+	return c.m.Log.Add(op)
+}
+
+// recordSend adds a send of tile or ref v through a port to the op log and returns its
+// number.
+//
+//go:noinline
+func (c *Core) recordSend(name tl.Port, v *tl.Value) oplog.ID {
+	op := c.newRecord(oplog.Send)
+	op.Shape, op.DType, op.Port, op.Args = v.Shape, v.DType, int32(name), []oplog.Operand{operand(v)}
+	op.Start = c.arrival()
+	if v.InMem {
+		op.Args[0].Mem = Accesses(c.pieces)
+	}
+	return c.m.Log.Add(op)
+}
+
+// recordRecv adds a receive to the op log: of tile v, or into the memory c.pieces if `into`
+// is set.
+//
+//go:noinline
+func (c *Core) recordRecv(rc *receive, v *tl.Value, into bool) {
+	op := c.newRecord(oplog.Recv)
+	op.Shape, op.DType, op.Port, op.Args = v.Shape, v.DType, int32(rc.port), make([]oplog.Operand, 1)
+	if into {
+		op.Mem = Accesses(c.pieces)
+	}
+	v.ID = c.m.Log.Add(op)
+	if !into {
+		c.recordMaker(v)
+	}
+	rc.ID = v.ID
+	c.m.receives[rc.ID] = rc
+	rc.Begun = c.m.event(evMatched, uint64(rc.ID))
+	if c.m.Log.Kept() {
+		rc.Done = c.m.event(evReceived, uint64(rc.ID))
+	}
+}
+
 // operand returns the tile v as an operand of the op log.
 func operand(v *tl.Value) oplog.Operand {
 	return oplog.Operand{From: v.ID, Shape: v.Shape, DType: v.DType}

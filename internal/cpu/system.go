@@ -33,6 +33,8 @@ type System struct {
 	Lines     bool // record the source lines of kernels in the log
 	Measuring bool // measure the usage of the PEs of programs that start from now on
 
+	// Addresses maps virtual addresses to the shards of tensors.
+	Addresses *memory.Space
 	// Find appends the parts of memory behind a range of virtual addresses, in row-major
 	// order. There is one part if the range is in one shard.
 	Find func(to []pe.Access, va memory.VA, rows int64, rowBytes, stride memory.Bytes) ([]pe.Access, error)
@@ -45,6 +47,7 @@ type System struct {
 	callers       tl.Callers
 	costs         pe.Costs
 	command       pe.Command // the command that a core passes to its engines
+	access, send  pe.Request // the requests of an access to memory and of a send that a core passes to its DMA engine
 	target        sim.Target
 	transfers     sim.Pool[transfer]
 	receives      map[oplog.ID]*receive // recorded in the op log and in flight

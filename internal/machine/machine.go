@@ -85,6 +85,7 @@ func New(g *topology.Graph, o Options) *Machine {
 	if o.Log {
 		m.Log = &oplog.Log{Transient: o.Transient}
 	}
+	m.Addresses = &m.Space
 	m.Find, m.Route, m.Reserve, m.Release = m.translate, m.findRoute, m.reserveTCM, m.releaseTCM
 	m.queues = ipcq.New(m.Engine)
 	m.queues.OnVisible = m.RecordVisible

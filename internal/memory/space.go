@@ -24,6 +24,7 @@ type Space struct {
 	tensors []*tensor // sorted by base, which is also the order of mapping
 	bases   []VA      // base of each tensor: a search that reads the tensors would miss the processor cache
 	next    VA        // base of the next tensor
+	unmaps  uint32
 }
 
 // tensor is a mapped tensor.
@@ -72,10 +73,14 @@ func (s *Space) Unmap(base VA) ([]Segment, error) {
 	if !found {
 		return nil, fmt.Errorf("unmap %v: no tensor starts there; it was unmapped before, or never mapped", base)
 	}
+	s.unmaps++
 	t := s.tensors[i]
 	s.tensors, s.bases = slices.Delete(s.tensors, i, i+1), slices.Delete(s.bases, i, i+1)
 	return t.shards, nil
 }
+
+// Unmaps returns a number that differs after every Unmap.
+func (s *Space) Unmaps() uint32 { return s.unmaps }
 
 // search returns the index of the first tensor that starts at or after va. The second
 // result reports whether this tensor starts exactly at va.
@@ -100,6 +105,19 @@ func (s *Space) Translate(va VA, n Bytes) (Access, error) {
 		}
 	}
 	return Access{}, s.unmappedError(va, n, i)
+}
+
+// Shard returns the shard of a tensor that contains va, and the virtual address of its first
+// byte. ok is false if no shard contains va.
+func (s *Space) Shard(va VA) (base VA, shard Segment, ok bool) {
+	access, err := s.Translate(va, 1)
+	if err != nil {
+		return 0, Segment{}, false
+	}
+	t := access.tensor
+	i, _ := slices.BinarySearch(t.ends, access.off+1)
+	shard = t.shards[i]
+	return t.base + VA(t.ends[i]-shard.Bytes), shard, true
 }
 
 // unmappedError returns the error for an access of n bytes at va that is not inside a
