@@ -57,6 +57,7 @@ type stepBlock struct {
 
 	rank    int // rank that the block belongs to
 	in, out movingPtr
+	_       uint64 // makes the size a multiple of a cache line
 }
 
 // movingPtr is a pointer that moves within a block.

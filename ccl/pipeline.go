@@ -53,6 +53,7 @@ type exchanger interface {
 // receives and sends, which is the same for all ranks. So the rank at the earliest point
 // does not wait.
 type pipeline struct {
+	sequence // first, so that what every message uses is in few cache lines
 	*member
 	flows       []flow
 	interleaved int // number of consecutive flows that alternate message by message; they differ only in their channels
@@ -60,8 +61,6 @@ type pipeline struct {
 	spacing     int // rounds from the start of a segment to the start of the next
 	busy        int // number of ranks that send in every step, which are the first ranks; 0 means all
 
-	sequence
-	slots  int                  // number of slots of a queue
 	queues []*sentItems         // by channel
 	held   map[flowItem]tl.Tile // items that were received early
 }
@@ -86,16 +85,17 @@ type action struct {
 // interleaved flows makes a move for every segment in flight, the oldest segment first. A
 // move receives the messages of one step and sends the messages of another step.
 type sequence struct {
-	action       // the current action
-	moving       [2]movingFlow
-	group        int // first flow of the current group
-	count        int // indices of messages in the current move
-	received     int // messages with lower indices are received
-	behind, sent int // messages from index `behind` on and below index `sent` are sent
-	segment      int // segment of the next move
-	newest       int // the newest segment in flight
+	action                     // the current action
+	group        int           // first flow of the current group
+	moving       [2]movingFlow // the flows of the group
+	count        int           // number of indices of messages in the current move
+	received     int           // messages with lower indices are received
+	behind, sent int           // messages from index `behind` on and below index `sent` are sent
+	segment      int           // segment of the next move
+	newest       int           // the newest segment in flight
 	round        int
 	rounds       int
+	ends         bool // the current move receives the last step of its segment
 }
 
 // movingFlow is one of the interleaved flows in a move: the flow, the queue of the messages
@@ -118,7 +118,6 @@ func (l *pipeline) begin() {
 	for _, f := range l.flows {
 		steps = max(steps, f.steps())
 	}
-	l.slots = l.Slots
 	l.sequence = sequence{group: len(l.flows), newest: -1, round: -1, rounds: (l.segments-1)*l.spacing + steps + 1}
 	l.flow = l.group + l.interleaved
 }
@@ -136,7 +135,7 @@ func (l *pipeline) advance() bool {
 	}
 	m := s.incoming.message
 	s.flow, s.receives, s.sends = s.group, m < s.received, m >= s.behind && m < s.sent
-	s.last = m == s.received-1 && s.incoming.step == l.flows[s.group].steps()-1
+	s.last = s.ends && m == s.received-1
 	return true
 }
 
@@ -198,7 +197,7 @@ func (l *pipeline) countMessages(f flow) {
 		s.behind = in
 	}
 	s.received, s.sent = in, s.behind+out
-	s.count = max(s.received, s.sent)
+	s.count, s.ends = max(s.received, s.sent), s.incoming.step == f.steps()-1
 	s.outgoing.message = -s.behind
 	for i := range l.interleaved {
 		m := &s.moving[i]
@@ -215,7 +214,7 @@ func (l *pipeline) countMessages(f flow) {
 // queue returns the queue of the items that were sent over a channel.
 func (l *pipeline) queue(channel int) *sentItems {
 	for channel >= len(l.queues) {
-		l.queues = append(l.queues, &sentItems{})
+		l.queues = append(l.queues, &sentItems{slots: l.Slots})
 	}
 	return l.queues[channel]
 }
@@ -225,12 +224,12 @@ func (l *pipeline) do() {
 	a := &l.action
 	f := &l.moving[a.flow-l.group]
 	var x tl.Tile
-	if a.receives && !l.takeEarly(&x) {
+	if a.receives && (len(l.held) == 0 || !l.takeEarly(&x)) {
 		f.in.drop() // the item is the first, because items arrive in the order of sending
 		x = f.receive(a.incoming)
 	}
 	if a.sends {
-		if f.out.count == l.slots { // the queue may be full
+		if f.out.count == f.out.slots { // the queue may be full
 			l.receiveEarly(f.out.oldest())
 			f.out.drop()
 		}
@@ -245,9 +244,6 @@ func (l *pipeline) do() {
 // takeEarly sets *x to the tile of the incoming message of the current action, if the
 // message was received early, and reports whether it was.
 func (l *pipeline) takeEarly(x *tl.Tile) bool {
-	if len(l.held) == 0 {
-		return false
-	}
 	it := flowItem{l.flow, l.incoming}
 	y, early := l.held[it]
 	if early {
@@ -274,6 +270,7 @@ func (l *pipeline) receiveEarly(early flowItem) {
 type sentItems struct {
 	items        []flowItem // the length is 0 or a power of two
 	first, count int
+	slots        int // number of messages that the channel holds
 }
 
 func (q *sentItems) oldest() flowItem { return q.items[q.first] }
@@ -281,11 +278,17 @@ func (q *sentItems) oldest() flowItem { return q.items[q.first] }
 // add adds an item at the end of the queue.
 func (q *sentItems) add(it flowItem) {
 	if q.count == len(q.items) {
-		q.items = append(append(make([]flowItem, 0, max(4, 2*q.count)), q.items[q.first:]...), q.items[:q.first]...)
-		q.items, q.first = q.items[:cap(q.items)], 0
+		q.grow()
 	}
 	q.items[(q.first+q.count)&(len(q.items)-1)] = it
 	q.count++
+}
+
+// grow doubles the space of a full queue.
+func (q *sentItems) grow() {
+	items := make([]flowItem, max(4, 2*q.count))
+	copy(items[copy(items, q.items[q.first:]):], q.items[:q.first])
+	q.items, q.first = items, 0
 }
 
 // drop removes the oldest item.

@@ -92,11 +92,10 @@ type Value struct {
 
 // Bytes returns the size of the tile in bytes.
 func (v *Value) Bytes() int64 {
-	n := int64(v.DType.Size())
-	for i := range int(v.Shape.Rank) {
-		n *= int64(v.Shape.Dim[i])
+	if v.Shape.Rank == 1 {
+		return int64(v.Shape.Dim[0]) * int64(v.DType.Size())
 	}
-	return n
+	return int64(v.Shape.Elems()) * int64(v.DType.Size())
 }
 
 // Block returns the memory of a Ref.
