@@ -90,7 +90,35 @@ func (r Region) Part(off, n Bytes) (part Region, ok bool) {
 	return Region{Addr: a, Rows: int64(n / r.RowBytes), RowBytes: r.RowBytes, Stride: r.Stride}, left == r.RowBytes && n%r.RowBytes == 0
 }
 
-// HBM describes an HBM slice: pseudo-channels that serve bursts.
+// cursor is a position in a region: a byte number, the address of this byte, and the address
+// at which its row ends.
+type cursor struct {
+	off          Bytes
+	addr, rowEnd Addr
+}
+
+// cursor returns the position of byte number `off` of the region.
+func (r *Region) cursor(off Bytes) cursor {
+	a, left := r.addr(off)
+	return cursor{off: off, addr: a, rowEnd: a + Addr(left)}
+}
+
+// step moves c, a position in r, to the first byte after the burst of h that contains c.
+func (c *cursor) step(r *Region, h hash) {
+	c.skip(r, Bytes(min(c.addr|h.inBurst+1, c.rowEnd)-c.addr))
+}
+
+// skip moves c, a position in r, by n bytes, at most to the end of the row.
+func (c *cursor) skip(r *Region, n Bytes) {
+	c.off += n
+	if c.addr += Addr(n); c.addr == c.rowEnd {
+		c.rowEnd += Addr(r.Stride)
+		c.addr = c.rowEnd - Addr(r.RowBytes)
+	}
+}
+
+// HBM describes an HBM slice: pseudo-channels that serve bursts. Channels, which is at most
+// 64, and Burst are powers of two.
 type HBM struct {
 	Channels   int
 	Burst      Bytes
@@ -112,10 +140,27 @@ func NewHBM(s topology.HBM) HBM {
 // higher bits of the burst number with the lowest bits, so that strided accesses, such as
 // the rows of a tile, use many channels. Each channel still gets one burst of every aligned
 // sequence of Channels bursts.
-func (h HBM) Channel(a Addr) int {
-	n := uint64(a) / uint64(h.Burst)
-	width := uint(bits.TrailingZeros(uint(h.Channels)))
-	return int((n ^ n>>width ^ n>>(2*width)) % uint64(h.Channels))
+func (h HBM) Channel(a Addr) int { return int(h.hash().channel(a)) }
+
+// hash computes the channels of addresses.
+type hash struct {
+	inBurst      Addr  // the bits of an address that number the bytes of a burst
+	burst, width uint8 // base-2 logarithms of Burst and Channels
+}
+
+// hash returns the hash of h.
+func (h *HBM) hash() hash {
+	return hash{
+		inBurst: Addr(h.Burst - 1),
+		burst:   uint8(bits.TrailingZeros64(uint64(h.Burst))),
+		width:   uint8(bits.TrailingZeros64(uint64(h.Channels))),
+	}
+}
+
+// channel returns the number of the channel that serves address a.
+func (h hash) channel(a Addr) uint64 {
+	n := uint64(a) >> (h.burst & 63)
+	return (n ^ n>>(h.width&63) ^ n>>(2*h.width&63)) & (1<<(h.width&63) - 1)
 }
 
 // BurstRange is the range of a region's bytes that one burst transfers.
@@ -138,24 +183,36 @@ func (h HBM) BurstAt(r Region, off Bytes) BurstRange {
 	}
 }
 
+// fewChannels is the number of channels whose state is kept within a Slice.
+const fewChannels = 8
+
+// maxChannels is the largest number of channels of a slice.
+const maxChannels = 64
+
 // Slice is the timing state of the pseudo-channels of one HBM slice. The channels are
-// parallel servers, first come, first served.
+// parallel servers, first come, first served. A machine has many slices, and each is seldom
+// used: the state of a slice with few channels takes two cache lines.
 type Slice struct {
 	HBM
+	wrote    uint64 // one bit for each channel: whether its last access was a write
 	channels []channel
-	saved    []channel // the state before Cut
+	few      [fewChannels]channel
 }
 
 // channel is the state of a pseudo-channel.
 type channel struct {
-	free  simtime.Time // when the channel can serve the next burst
-	wrote bool         // whether the last access was a write
+	free simtime.Time // when the channel can serve the next burst
 }
 
 // NewSlice returns the state of an idle HBM slice with description h.
 func NewSlice(h HBM) *Slice {
-	state := make([]channel, 2*h.Channels)
-	return &Slice{HBM: h, channels: state[:h.Channels:h.Channels], saved: state[h.Channels:]}
+	s := &Slice{HBM: h}
+	if h.Channels > fewChannels {
+		s.channels = make([]channel, h.Channels)
+	} else {
+		s.channels = s.few[:h.Channels]
+	}
+	return s
 }
 
 // Op is the direction of an access.
@@ -206,8 +263,9 @@ type Reader interface {
 // write occupies each channel only for the burst times, from part.At on, and leaves the
 // channels free for the rest of the time.
 //
-// The cost of a contiguous access does not depend on its size: Serve computes the first and
-// the last bursts one by one, and the groups in between together.
+// The cost of a contiguous access that starts at a group does not depend on its size: Serve
+// computes the first and the last bursts one by one, and the groups in between together.
+// Of a read without a Reader, it computes all whole groups of a row together.
 func (s *Slice) Serve(part PartialAccess, to Reader) simtime.Time {
 	if s.takesNoTime(&part) {
 		return s.serveAtOnce(&part, to)
@@ -215,50 +273,144 @@ func (s *Slice) Serve(part PartialAccess, to Reader) simtime.Time {
 	return s.serveBursts(part, to)
 }
 
+// service is the progress of a part that is served burst by burst.
+type service struct {
+	part *PartialAccess
+	hash hash
+	next cursor       // first byte of the next burst
+	from Bytes        // the flits up to this byte have been served
+	done simtime.Time // when these flits are complete
+	turn uint64       // one bit for each channel: whether its next burst needs a turnaround
+}
+
 // serveBursts implements Serve for all parts.
 func (s *Slice) serveBursts(part PartialAccess, to Reader) simtime.Time {
-	done, arrived := part.At, part.At
-	off, from := part.From, part.From
-	if part.Op == Read && off < part.To {
-		if b := s.BurstAt(part.Region, off); b.Start < off {
-			off = b.End // the burst was read for the previous flit
+	if part.From >= part.To {
+		return part.At
+	}
+	v := service{part: &part, hash: s.hash(), next: part.Region.cursor(part.From), from: part.From, done: part.At}
+	if s.Turnaround > 0 {
+		if v.turn = s.wrote; part.Op == Write {
+			v.turn = ^s.wrote
 		}
 	}
-	skipAt := part.From + explicitGroups*s.group() // no groups are skipped before this byte
-	for from < part.To {
-		if from >= skipAt {
-			if n := s.groupsToSkip(&part, off, from); n > 0 {
-				flits := int64(s.group() / part.Flit)
-				arrived += simtime.Time(n*flits) * part.Gap
-				s.skip(&part, n, off, from, arrived)
-				if to != nil {
-					to.Groups(n, flits, s.BurstTime)
-				}
-				done += simtime.Time(n) * s.BurstTime
-				off, from = off+Bytes(n)*s.group(), from+Bytes(n)*s.group()
-				for _, end := range part.Ends {
-					done = max(done, end)
-				}
-			}
-			skipAt = from + s.group()
+	if part.Op == Read && v.next.addr&v.hash.inBurst != 0 && v.next.addr+Addr(part.Region.RowBytes) > v.next.rowEnd {
+		v.next.step(&part.Region, v.hash) // the burst was read for the previous flit
+	}
+	group := s.group()
+	check := part.From + explicitGroups*group // no groups are skipped before this byte
+	for v.from < part.To {
+		stop := part.To
+		if (to != nil || part.Op == Write) && min(part.To-check, part.Region.RowBytes) >= (explicitGroups+1)*group && group%part.Flit == 0 {
+			stop = check
 		}
-		if from = min(from+part.Flit, part.To); from == part.To {
+		if part.Op == Read {
+			s.read(&v, to, stop)
+		} else {
+			s.write(&v, stop)
+		}
+		if stop == part.To {
+			break
+		}
+		check = stop + group
+		if n := s.wholeGroups(v.next, part.To-max(v.next.off, stop)) - explicitGroups; n > 0 {
+			s.skip(&v, to, n)
+			check += Bytes(n) * group
+		}
+	}
+	if s.wrote = v.turn; part.Op == Write {
+		s.wrote = ^v.turn
+	}
+	return v.done
+}
+
+// read serves the flits of a read up to byte `stop`.
+func (s *Slice) read(v *service, to Reader, stop Bytes) {
+	part, next, h, done := v.part, v.next, v.hash, v.done
+	for next.off < stop {
+		if to == nil {
+			if n := s.wholeGroups(next, stop-next.off); n > 0 {
+				done = max(done, s.occupy(v, n))
+				next.skip(&part.Region, Bytes(n)*s.group())
+				continue
+			}
+		}
+		i := h.channel(next.addr)
+		free := max(s.channels[i].free, part.At) + v.takes(s, i)
+		s.channels[i].free = free
+		if free > done {
+			v.flits(to, next.off, done)
+			done = free
+		}
+		next.step(&part.Region, h)
+	}
+	v.next, v.done = next, done
+	v.flits(to, stop+part.Flit-1, done)
+	v.from = stop
+}
+
+// write serves the bursts of a write that end before byte `stop` or at it.
+func (s *Slice) write(v *service, stop Bytes) {
+	part, h := v.part, v.hash
+	arrived := part.At + simtime.Time((v.from-part.From)/part.Flit)*part.Gap - part.Gap
+	for next := v.next; next.off < stop; v.next = next {
+		i := h.channel(next.addr)
+		next.step(&part.Region, h)
+		if next.off > stop {
+			break
+		}
+		for v.from < next.off {
+			v.from += part.Flit
+			arrived += part.Gap
+		}
+		if v.from >= part.To {
 			arrived = max(part.At, part.LastAt)
 		}
-		for off < from {
-			b := s.BurstAt(part.Region, off)
-			if part.Op == Write && b.End > from {
-				break
-			}
-			done = max(done, s.serveBurst(&part, b.Channel, arrived))
-			off = b.End
+		c, takes := &s.channels[i], v.takes(s, i)
+		if !part.Slow {
+			c.free = max(c.free, part.At) + takes
 		}
-		if to != nil {
-			to.Flit(done)
+		end := c.free
+		switch {
+		case part.Slow:
+			end = max(part.Ends[i], arrived, c.free) + takes
+			part.Ends[i] = end
+		case part.Ends != nil:
+			end = max(c.free, max(part.Ends[i], arrived)+takes)
+			part.Ends[i] = end
 		}
-		arrived += part.Gap
+		v.done = max(v.done, end)
 	}
-	return done
+	v.from = stop
+}
+
+// takes returns the time that the next burst on channel number i of s takes.
+func (v *service) takes(s *Slice, i uint64) simtime.Time {
+	if v.turn>>i&1 == 0 {
+		return s.BurstTime
+	}
+	v.turn &^= 1 << i
+	if s.channels[i].free <= 0 { // no turnaround before the first access
+		return s.BurstTime
+	}
+	return s.BurstTime + s.Turnaround
+}
+
+// flits sends the flits up to byte `end`, which are complete at the time `done`, to the
+// Reader.
+func (v *service) flits(to Reader, end Bytes, done simtime.Time) {
+	if to == nil || end-v.from < v.part.Flit {
+		return
+	}
+	n := int64((end - v.from) / v.part.Flit)
+	v.from += Bytes(n) * v.part.Flit
+	if to.Flit(done); n == 1 {
+		return
+	}
+	if n > 2 {
+		to.Groups(n-2, 1, 0)
+	}
+	to.Flit(done)
 }
 
 // takesNoTime reports whether serveAtOnce can serve the part: bursts take no time, the part
@@ -284,7 +436,7 @@ func (s *Slice) serveAtOnce(part *PartialAccess, to Reader) simtime.Time {
 	}
 	for i := range s.channels {
 		c := &s.channels[i]
-		if c.wrote = bool(part.Op); !part.Slow {
+		if !part.Slow {
 			c.free = part.At
 		}
 	}
@@ -306,73 +458,50 @@ const explicitGroups = 2
 // group returns the number of bytes of one burst on each channel.
 func (s *Slice) group() Bytes { return Bytes(s.Channels) * s.Burst }
 
-// groupsToSkip returns how many groups Serve can compute together, from byte `off` of the
-// region on. The flits up to byte `from` have been served before. The result is 0 if `off` is
-// not the start of a group, if the row or the part ends soon, or if groups do not consist of
-// whole flits.
-func (s *Slice) groupsToSkip(part *PartialAccess, off, from Bytes) int64 {
+// wholeGroups returns how many whole groups follow position c within the row and within the
+// next n bytes. The result is 0 if c is not the start of a group.
+func (s *Slice) wholeGroups(c cursor, n Bytes) int64 {
 	group := s.group()
-	if off >= part.To || group%part.Flit != 0 {
+	if Bytes(c.addr)&(group-1) != 0 {
 		return 0
 	}
-	a, left := part.Region.addr(off)
-	if Bytes(a)%group != 0 {
-		return 0
-	}
-	return max(0, int64(min(left, part.To-max(off, from))/group)-explicitGroups)
+	return int64(min(Bytes(c.rowEnd-c.addr), n) >> bits.TrailingZeros64(uint64(group)))
 }
 
-// skip serves n groups of the part, from byte `off` on. The flits up to byte `from` have been
-// served before. `arrived` is the arrival of the flit that begins n groups after byte `from`.
-func (s *Slice) skip(part *PartialAccess, n int64, off, from Bytes, arrived simtime.Time) {
-	all := simtime.Time(n) * s.BurstTime
-	for i := range s.channels {
-		if part.Slow {
-			break
-		}
-		c := &s.channels[i]
-		c.free = max(c.free, part.At) + all + s.turn(c, part.Op)
-		c.wrote = bool(part.Op)
+// skip serves the next n groups of the part together.
+func (s *Slice) skip(v *service, to Reader, n int64) {
+	part, bytes, all := v.part, Bytes(n)*s.group(), simtime.Time(n)*s.BurstTime
+	if !part.Slow {
+		s.occupy(v, n)
 	}
+	if to != nil {
+		to.Groups(n, int64(s.group()/part.Flit), s.BurstTime)
+	}
+	v.done += all
+	v.from += bytes
+	v.next.skip(&part.Region, bytes)
 	if part.Ends == nil {
 		return
 	}
 	// The last burst of a channel ends after the earlier ones and after its own arrival.
-	next := from + Bytes(n)*s.group()
 	for k := range Bytes(s.Channels) {
-		b := s.BurstAt(part.Region, off+Bytes(n-1)*s.group()+k*s.Burst)
-		at := arrived - simtime.Time((next-b.End)/part.Flit+1)*part.Gap
+		b := s.BurstAt(part.Region, v.next.off-s.group()+k*s.Burst)
+		arrived := part.At + simtime.Time((v.from-part.From)/part.Flit-(v.from-b.End)/part.Flit-1)*part.Gap
 		end := &part.Ends[b.Channel]
-		*end = max(s.channels[b.Channel].free, *end+all, at+s.BurstTime)
+		*end = max(s.channels[b.Channel].free, *end+all, arrived+s.BurstTime)
+		v.done = max(v.done, *end)
 	}
 }
 
-// serveBurst serves one burst of the part on channel number i and returns when it is
-// complete. `arrived` is the arrival of its flit.
-func (s *Slice) serveBurst(part *PartialAccess, i int, arrived simtime.Time) simtime.Time {
-	c := &s.channels[i]
-	takes := s.BurstTime + s.turn(c, part.Op)
-	c.wrote = bool(part.Op)
-	if part.Slow {
-		end := &part.Ends[i]
-		*end = max(*end, arrived, c.free) + takes
-		return *end
+// occupy adds n bursts of the part to each channel. It returns when all channels are free.
+func (s *Slice) occupy(v *service, n int64) (free simtime.Time) {
+	more := simtime.Time(n-1) * s.BurstTime
+	for i := range s.channels {
+		c, takes := &s.channels[i], v.takes(s, uint64(i))
+		c.free = max(c.free, v.part.At) + takes + more
+		free = max(free, c.free)
 	}
-	c.free = max(c.free, part.At) + takes
-	if part.Ends == nil {
-		return c.free
-	}
-	end := &part.Ends[i]
-	*end = max(c.free, max(*end, arrived)+takes)
-	return *end
-}
-
-// turn returns the delay of channel c before an access in the direction op.
-func (s *Slice) turn(c *channel, op Op) simtime.Time {
-	if c.wrote != bool(op) && c.free > 0 { // no turnaround before the first access
-		return s.Turnaround
-	}
-	return 0
+	return free
 }
 
 // Occupy keeps every channel busy for another time t.
@@ -389,31 +518,32 @@ func (s *Slice) Cut(whole, kept PartialAccess, now simtime.Time) simtime.Time {
 	if whole.Slow {
 		return s.Serve(kept, nil)
 	}
-	copy(s.saved, s.channels)
-	s.release(whole)
+	var saved [maxChannels]channel
+	wrote := s.wrote
+	copy(saved[:], s.channels)
+	s.release(&whole)
 	done := s.Serve(kept, nil)
-	copy(s.channels, s.saved)
+	copy(s.channels, saved[:])
+	s.wrote = wrote
 	whole.From = kept.To
-	s.release(whole)
+	s.release(&whole)
 	for i := range s.channels {
 		c := &s.channels[i]
-		c.free = max(c.free, min(now, s.saved[i].free))
+		c.free = max(c.free, min(now, saved[i].free))
 	}
 	return done
 }
 
 // release reduces the time for which the channels are occupied by the bursts of the part.
-func (s *Slice) release(part PartialAccess) {
-	for off := part.From; off < part.To; {
-		if n := s.groupsToSkip(&part, off, off); n > 0 {
-			for i := range s.channels {
-				s.channels[i].free -= simtime.Time(n) * s.BurstTime
-			}
-			off += Bytes(n) * s.group()
+func (s *Slice) release(part *PartialAccess) {
+	h := s.hash()
+	for next := part.Region.cursor(part.From); next.off < part.To; {
+		if n := s.wholeGroups(next, part.To-next.off); n > 0 {
+			s.Occupy(-simtime.Time(n) * s.BurstTime)
+			next.skip(&part.Region, Bytes(n)*s.group())
 			continue
 		}
-		b := s.BurstAt(part.Region, off)
-		s.channels[b.Channel].free -= s.BurstTime
-		off = b.End
+		s.channels[h.channel(next.addr)].free -= s.BurstTime
+		next.step(&part.Region, h)
 	}
 }

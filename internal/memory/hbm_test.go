@@ -262,3 +262,45 @@ func TestServeAtOnce(t *testing.T) {
 		}
 	})
 }
+
+// BenchmarkServe measures accesses to one slice, and the allocations of an access.
+func BenchmarkServe(b *testing.B) {
+	const kib = 1 << 10
+	tile := Region{Rows: 32, RowBytes: 160, Stride: 6 * kib}
+	for _, c := range []struct {
+		name     string
+		op       Op
+		region   Region
+		from, to Bytes
+		reader   bool
+	}{
+		{"tile read", Read, tile, 0, tile.Bytes(), true},
+		{"tile write", Write, tile, 0, tile.Bytes(), false},
+		{"turn of a read", Read, Contiguous(0, 80*kib), 4 * kib, 8 * kib, true},
+		{"round of a read", Read, Contiguous(0, 224*kib), 7 * kib, 224 * kib, false},
+		{"burst", Read, Contiguous(0, 4), 0, 4, true},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			b.ReportAllocs()
+			part := PartialAccess{Op: c.op, Region: c.region, From: c.from, To: c.to, Flit: 256}
+			if c.op == Write {
+				part.Gap, part.Ends = simtime.Nanosecond, make([]simtime.Time, eightChannels.Channels)
+			}
+			var to Reader
+			if c.reader {
+				to = new(lastFlit)
+			}
+			s := NewSlice(eightChannels)
+			for b.Loop() {
+				s.Serve(part, to)
+			}
+		})
+	}
+}
+
+// lastFlit is a Reader that keeps the time of the last flit.
+type lastFlit simtime.Time
+
+func (f *lastFlit) Flit(done simtime.Time) { *f = lastFlit(done) }
+
+func (f *lastFlit) Groups(n, _ int64, period simtime.Time) { *f += lastFlit(n) * lastFlit(period) }
