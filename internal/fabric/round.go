@@ -104,19 +104,25 @@ func (m *trains) keepAtSource(s *server, rest train) {
 // the bandwidth. Each read goes to its first link as one train.
 func (m *trains) readRound(s *server) {
 	start := max(s.free, m.eng.Now())
-	var work, done Time
+	var work, first, done Time // first: when the first flit of the round is read
 	for _, j := range m.round {
 		work += Time(m.all[j].flits) * s.perFlit
 	}
 	taken := s.limitedWork(start, work, m.all[m.round[0]].class, true)
-	m.firstRead = firstFlit{}
 	members := len(s.active)
-	for _, j := range m.round {
+	for k, j := range m.round {
 		t := &m.all[j]
 		m.serviceStart(s, t)
 		m.count(s, t, 1)
 		a := service{train: *t, since: start, rate: fullRate, round: m.rounds, next: 1}
-		done = max(done, s.slice.Serve(m.partOf(&a, t, nil), &m.firstRead))
+		part := m.partOf(&a, t, nil)
+		if k == 0 {
+			flit := part
+			flit.To = min(part.From+part.Flit, part.To)
+			first = s.slice.Serve(flit, nil)
+			part.From, done = flit.To, first
+		}
+		done = max(done, s.slice.Serve(part, nil))
 		s.active = append(s.active, a)
 	}
 	s.slice.Occupy(taken)
@@ -142,7 +148,7 @@ func (m *trains) readRound(s *server) {
 		if a.refill {
 			m.refillAt(a.msg, s.free)
 		}
-		m.sendRead(s, a, i, max(floor, m.firstRead.done+Time(k)*s.slice.BurstTime))
+		m.sendRead(s, a, i, max(floor, first+Time(k)*s.slice.BurstTime))
 	}
 }
 
@@ -169,22 +175,6 @@ func (m *trains) sendRead(s *server, a *service, i int32, head Time) {
 	m.skipTo(a.next, a.delay, fed, t, t.head)
 	a.forwarded, a.forwardedAt = m.forward(i)
 }
-
-// firstFlit is a memory.Reader that keeps the time of the first flit.
-type firstFlit struct {
-	done Time
-	seen bool
-}
-
-// Flit receives the time of the next flit.
-func (f *firstFlit) Flit(done Time) {
-	if !f.seen {
-		f.done, f.seen = done, true
-	}
-}
-
-// Groups receives groups of flits, which are never the first.
-func (f *firstFlit) Groups(int64, int64, Time) {}
 
 // gatherArrived adds the waiting trains to m.round whose heads arrived together with the
 // first flits of the first train. It reports false, and changes nothing, if there are none.
