@@ -434,10 +434,9 @@ func (s *Slice) serveAtOnce(part *PartialAccess, to Reader) simtime.Time {
 	if part.Op == Write {
 		done = max(done, part.LastAt)
 	}
-	for i := range s.channels {
-		c := &s.channels[i]
-		if !part.Slow {
-			c.free = part.At
+	if !part.Slow {
+		for i := range s.channels {
+			s.channels[i].free = part.At
 		}
 	}
 	for i, end := range part.Ends {
