@@ -171,7 +171,7 @@ func (m *trains) sendRead(s *server, a *service, i int32, head Time) {
 		t.end += perFlit
 	}
 	fed := m.skipFirst(s, a)
-	m.countFirst(a, t.head)
+	m.observeFirst(a, t.head)
 	m.skipTo(a.next, a.delay, fed, t, t.head)
 	a.forwarded, a.forwardedAt = m.forward(i)
 }

@@ -64,14 +64,6 @@ const (
 	none     stage = -1
 )
 
-// limit says whether a link has unlimited bandwidth.
-type limit uint8
-
-const (
-	limited limit = iota + 1
-	unlimited
-)
-
 // linkUse says whether nothing, only single-flit messages, or trains have used a link.
 type linkUse uint8
 

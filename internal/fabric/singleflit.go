@@ -83,18 +83,6 @@ func (m *trains) fedLink(link, next stage) stage {
 	return next
 }
 
-// isUnlimited reports whether a link has unlimited bandwidth. It keeps the answers in an
-// array of bytes, which the processor caches better than the states of links.
-func (m *trains) isUnlimited(link stage) bool {
-	if m.limits[link] == 0 {
-		m.limits[link] = limited
-		if m.link(link).hop.Bandwidth == topology.Unlimited {
-			m.limits[link] = unlimited
-		}
-	}
-	return m.limits[link] == unlimited
-}
-
 // isFree reports whether link l can serve a single-flit message at the time `at` without a
 // wait. It considers only the traffic that has arrived by now.
 func (m *trains) isFree(l *linkState, at Time) bool {

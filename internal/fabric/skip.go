@@ -9,25 +9,32 @@ package fabric
 // needs no event there. Small messages skip no link, because then messages that arrive at
 // the same time could change places.
 func (m *trains) skipUnlimited(t *train) (delay Time) {
-	if m.messages[t.msg].flits <= m.turn {
+	msg := &m.messages[t.msg]
+	if int(t.stage) == len(msg.stages) || !m.isUnlimited(msg.stages[t.stage]) || msg.flits <= m.turn {
 		return 0
 	}
-	stages := m.messages[t.msg].stages
-	for ; int(t.stage) < len(stages) && stages[t.stage] >= 0; t.stage++ {
-		link := stages[t.stage]
-		if !m.isUnlimited(link) {
-			break
-		}
-		l := m.link(link)
-		l.bytes += m.trainBytes(t)
-		if m.observe != nil {
-			m.passage++
-			m.observePassage(t.msg, t.first == 0, Passage{Link: link, Bytes: m.trainBytes(t), Head: t.head + delay, Start: t.head + delay, End: t.end + delay, ID: m.passage})
-		}
-		delay += l.hop.Latency
+	if m.observe != nil {
+		m.observeSkipped(t)
 	}
+	var n int32
+	n, delay = m.passUnlimited(msg.stages[t.stage:], m.trainBytes(t))
+	t.stage += n
 	t.head, t.tail, t.end = t.head+delay, t.tail+delay, t.end+delay
 	return delay
+}
+
+// observeSkipped reports to the observer that t passes the links of unlimited bandwidth that
+// follow on its path.
+func (m *trains) observeSkipped(t *train) {
+	var delay Time
+	for _, link := range m.messages[t.msg].stages[t.stage:] {
+		if !m.isUnlimited(link) {
+			return
+		}
+		m.passage++
+		m.observePassage(t.msg, t.first == 0, Passage{Link: link, Bytes: m.trainBytes(t), Head: t.head + delay, Start: t.head + delay, End: t.end + delay, ID: m.passage})
+		delay += m.link(link).hop.Latency
+	}
 }
 
 // pass moves t over a link that serves its first flit from the time `start` on and its other
@@ -52,23 +59,17 @@ func (t *train) pass(start, perFlit, short, latency Time) {
 	}
 }
 
-// countSkipped adds the bytes and the busy time of t to the counters of a link that t skips,
-// or subtracts them if sign is -1.
-func (m *trains) countSkipped(link stage, t *train, sign int64) {
-	if m.isUnlimited(link) {
-		m.links[link].bytes += Bytes(sign) * m.trainBytes(t)
-	} else {
-		m.count(m.server(link), t, sign)
-	}
-}
-
 // uncountSkipped corrects the counters of the links that service a has skipped, after a has
 // been cut: the train `rest` does not pass them.
 func (m *trains) uncountSkipped(s *server, a *service, rest *train) {
 	delay := s.hop.Latency
 	for k, link := range m.messages[a.msg].stages[a.stage+1 : a.next] {
-		l := &m.links[link]
-		m.countSkipped(link, rest, -1)
+		l := m.link(link)
+		if m.isUnlimited(link) {
+			l.bytes -= m.trainBytes(rest)
+		} else {
+			m.count(m.server(link), rest, -1)
+		}
 		perFlit := m.serialize(l.hop.Bandwidth, m.cfg.Flit)
 		if s.slice != nil && k == 0 {
 			l.free = min(l.free, a.left+Time(m.groupFlits(s))*perFlit)
@@ -83,19 +84,21 @@ func (m *trains) uncountSkipped(s *server, a *service, rest *train) {
 	}
 }
 
-// skipFirst sets a.next and a.delay of a read that skips the first links of its path: the
-// link that the slice s feeds, or links of unlimited bandwidth. It returns the fed link, or
-// nil.
+// skipFirst moves service a, a read, over the first links of its path that need no event: the
+// link that the slice s feeds, or links of unlimited bandwidth. It sets a.next and a.delay and
+// adds the train to the counters of the links. It returns the fed link, or nil.
 func (m *trains) skipFirst(s *server, a *service) (fed *linkState) {
 	stages := m.messages[a.msg].stages
 	if m.feeds(s, stages) {
-		l := m.link(stages[1])
-		a.next, a.delay = 2, m.serialize(l.hop.Bandwidth, m.cfg.Flit)+l.hop.Latency
-		return l
+		first := m.server(stages[1])
+		a.next, a.delay = 2, first.perFlit+first.hop.Latency
+		m.count(first, &a.train, 1)
+		return first.linkState
 	}
-	for int(a.next) < len(stages) && stages[a.next] >= 0 && m.isUnlimited(stages[a.next]) {
-		a.delay += m.link(stages[a.next]).hop.Latency
-		a.next++
+	if m.isUnlimited(stages[1]) {
+		n, delay := m.passUnlimited(stages[1:], m.trainBytes(&a.train))
+		a.next += n
+		a.delay += delay
 	}
 	return nil
 }
@@ -116,19 +119,19 @@ func (m *trains) skipTo(next int32, delay Time, fed *linkState, t *train, start 
 	t.pass(start, m.serialize(fed.hop.Bandwidth, m.cfg.Flit), short, fed.hop.Latency)
 }
 
-// countFirst adds the train of service a, a read, to the counters of the links that it skips.
-// `head` is when the first flit is read.
-func (m *trains) countFirst(a *service, head Time) {
+// observeFirst reports to the observer that the train of service a, a read, passes the links
+// that it skips. `head` is when the first flit is read.
+func (m *trains) observeFirst(a *service, head Time) {
+	if m.observe == nil {
+		return
+	}
 	a.passage = m.passage // those of the links follow
 	for _, link := range m.messages[a.msg].stages[1:a.next] {
-		l := m.link(link)
-		m.countSkipped(link, &a.train, 1)
-		delay := m.serialize(l.hop.Bandwidth, m.cfg.Flit)
-		if m.observe != nil {
-			m.passage++
-			m.observePassage(a.msg, a.first == 0, Passage{Link: link, Bytes: m.trainBytes(&a.train), Head: head, Start: head, End: max(head, a.left) + delay, ID: m.passage})
-		}
-		head += delay + l.hop.Latency
+		hop := m.link(link).hop
+		delay := m.serialize(hop.Bandwidth, m.cfg.Flit)
+		m.passage++
+		m.observePassage(a.msg, a.first == 0, Passage{Link: link, Bytes: m.trainBytes(&a.train), Head: head, Start: head, End: max(head, a.left) + delay, ID: m.passage})
+		head += delay + hop.Latency
 	}
 }
 

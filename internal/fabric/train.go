@@ -109,23 +109,27 @@ func (t *train) firstFlits(k int64) train {
 // trains is the Train model: it moves trains of flits with one event per hop.
 type trains struct {
 	*Fabric
-	target  sim.Target
-	all     []train     // pool; index 0 means none
-	unused  int32       // first train of the free list, 0 for none
-	links   []linkState // by link
-	limits  []limit     // by link; 0 if not known
-	servers [][]server  // servers of links that trains have used, by linkState.server
-	slices  []*server   // by HBM slice
-	turn    int64       // turnBytes in flits, at least 1
-	sources []source    // by message
-	cuts    sim.Pool[cut]
-	cutSeq  uint32  // of the latest cut
-	reading runs    // reused by every read
-	round   []int32 // trains that are served together; reused by every round
-	places  []place // of the trains of a round at a link; reused
-	rounds  uint64  // number of the latest round
-	recent  [4]serializeTime
-	passage uint64 // ID of the latest passage that may be cut; counted only with an observer
+	target      sim.Target
+	all         []train     // pool; index 0 means none
+	unused      int32       // first train of the free list, 0 for none
+	links       []linkState // by link
+	limits      []limit     // by link
+	servers     [][]server  // servers of links that trains have used, by linkState.server
+	slices      []*server   // by HBM slice
+	turn        int64       // turnBytes in flits, at least 1
+	sources     []source    // by message
+	cuts        sim.Pool[cut]
+	cutSeq      uint32  // of the latest cut
+	reading     runs    // reused by every read
+	round       []int32 // trains that are served together; reused by every round
+	places      []place // of the trains of a round at a link; reused
+	rounds      uint64  // number of the latest round
+	recent      [4]serializeTime
+	runs        []unlimitedRun // hash table, see runSlot
+	runShift    uint
+	usedRuns    int    // entries of runs in use
+	runsPending bool   // bytes of runs may be missing in the counters of links
+	passage     uint64 // ID of the latest passage that may be cut; counted only with an observer
 }
 
 // source offers the trains of a message to the first server, one after another.
@@ -195,6 +199,7 @@ func (m *trains) Handle(kind sim.Kind, arg uint64) {
 }
 
 func (m *trains) stats(id topology.LinkID) Stats {
+	m.countRuns()
 	l := &m.links[id]
 	var t tally
 	if l.use == servesTrains {

@@ -72,7 +72,7 @@ func (m *trains) read(s *server, a *service, taken Time) {
 	out.run.end += taken
 	out.send(&out.run)
 	a.forwarded, a.forwardedAt = out.sent, out.sentAt
-	m.countFirst(a, out.firstHead)
+	m.observeFirst(a, out.firstHead)
 }
 
 // groupFlits returns the number of flits of one burst on each channel of slice s.
