@@ -60,6 +60,7 @@ func (m *trains) cut(s *server, a *service, k int64, tail Time) (rest train) {
 	}
 	m.uncountSkipped(s, a, &rest)
 	m.cutForwarded(s, a)
+	s.latest = max(s.latest, a.left)
 	at.left = a.left
 	for j := range s.active { // accesses to HBM overlap
 		if o := &s.active[j]; o.msg == a.msg && o.stage == a.stage && o.first < a.first {

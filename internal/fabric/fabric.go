@@ -134,6 +134,11 @@ type Stats struct {
 type tally struct {
 	bytes Bytes
 	busy  Time
+	waits
+}
+
+// waits accumulates the waits of flits in front of a link.
+type waits struct {
 	flits int64
 	// Sum of the waits of all flits in femtoseconds. For two transfers of 1 GiB that share
 	// a link it exceeds 64 bits.
@@ -141,7 +146,7 @@ type tally struct {
 }
 
 // wait adds the waits of n flits to the sum. Each flit has waited for the time `each`.
-func (c *tally) wait(each Time, n int64) {
+func (c *waits) wait(each Time, n int64) {
 	high, low := bits.Mul64(uint64(each), uint64(n))
 	var carry uint64
 	c.waitLow, carry = bits.Add64(c.waitLow, low, 0)

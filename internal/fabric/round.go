@@ -123,7 +123,7 @@ func (m *trains) readRound(s *server) {
 			part.From, done = flit.To, first
 		}
 		done = max(done, s.slice.Serve(part, nil))
-		s.active = append(s.active, a)
+		s.addService(&a)
 	}
 	s.slice.Occupy(taken)
 	done += taken
@@ -145,6 +145,7 @@ func (m *trains) readRound(s *server) {
 		a.left = max(floor, start+s.slice.BurstTime, done-after)
 		a.pace = max(1, (a.left-start)/Time(a.flits))
 		p.left = a.left
+		s.latest = max(s.latest, a.left)
 		if a.refill {
 			m.refillAt(a.msg, s.free)
 		}

@@ -328,7 +328,7 @@ func (m *trains) passLink(s *server, i int32, start, waits Time, p *place) {
 	s.lastArrival = max(s.lastArrival, t.head)
 	a.forwarded, a.forwardedAt = m.forward(i)
 	if a.flits > 1 {
-		s.active = append(s.active, a)
+		s.addService(&a)
 	}
 }
 

@@ -5,17 +5,21 @@ import (
 	"github.com/kernbench/kernbench/simtime"
 )
 
-// server is a link, or the channels of an HBM slice, in the Train model.
+// server is a link, or the channels of an HBM slice, in the Train model. The fields are in the
+// order in which a train uses them, since most of a machine's servers are not in the processor
+// cache: the first two cache lines are all that an arrival at a busy server needs.
 type server struct {
-	*linkState
+	linkState
 	queues  [numClasses]trainQueue
 	active  []service // trains in service, and some whose service has ended; in order of start
+	latest  Time      // no service has a later `left`
 	perFlit Time      // service time of a whole flit
-	turn    int64     // least number of flits after which two messages take turns
-	key     stage
-	slice   *memory.Slice // nil for a link
-	woken   Time          // time of the pending evFree event plus one; 0 for none
-	tally
+	woken   Time      // time of the pending evFree event plus one; 0 for none
+	waits
+	turn  int64         // least number of flits after which two messages take turns
+	slice *memory.Slice // nil for a link
+	key   stage
+	first [1]service // memory of active until two trains are in service
 }
 
 // service is a train in service at a server. Its times can still change: another train may
@@ -44,18 +48,17 @@ const (
 )
 
 // linkState is the state of a link. It is the whole state while only single-flit messages
-// have used the link. Once a train has used the link, the link also has a server. A
-// linkState fits into one cache line, since a machine has many links.
+// have used the link. When a train uses the link, the state moves to a server. A linkState
+// fits into one cache line, since a machine has many links.
 type linkState struct {
 	free        Time // when the link can serve the next train
 	lastArrival Time // when the train or message served last arrives at the next server
 	hop         Hop
-	bytes       Bytes  // bytes of single-flit messages
-	busy        Time   // busy time of single-flit messages
+	bytes       Bytes
+	busy        Time
 	count       uint32 // number of single-flit messages
 	feeds       stage  // the link whose traffic all comes over this one; or none, or notKnown
-	server      int32  // number of the server if use is servesTrains
-	use         linkUse
+	used        bool   // false if the other fields are not set
 }
 
 // The values of linkState.feeds that are not links.
@@ -64,64 +67,66 @@ const (
 	none     stage = -1
 )
 
-// linkUse says whether nothing, only single-flit messages, or trains have used a link.
-type linkUse uint8
-
-const (
-	notUsed      linkUse = iota // nothing: the other fields of linkState are not set
-	singleFlits                 // only single-flit messages
-	servesTrains                // trains: the link has a server
-)
-
 // server returns the server of stage st, which is a link or an HBM slice. It creates the
 // server on first use.
 func (m *trains) server(st stage) *server {
-	if slice, ok := hbmSlice(st); ok {
-		for len(m.slices) <= int(slice) {
-			m.slices = append(m.slices, nil)
+	if st >= 0 {
+		if s := m.byLink[st]; s != nil {
+			return s
 		}
-		if m.slices[slice] == nil {
-			h := m.cfg.HBM
-			m.slices[slice] = &server{
-				linkState: &linkState{use: servesTrains, feeds: notKnown}, key: st, slice: memory.NewSlice(h),
-				perFlit: h.BurstTime * Time(m.cfg.Flit) / Time(h.Burst) / Time(h.Channels),
-				turn:    max(m.turn, groupsPerTurn*int64(Bytes(h.Channels)*h.Burst/m.cfg.Flit)),
-			}
-		}
-		return m.slices[slice]
 	}
-	l := m.link(st)
-	if l.use == singleFlits {
-		m.addServer(st, l)
-	}
-	return m.serverAt(l.server)
+	return m.findServer(st)
 }
 
-// serverBatch is the number of servers that are allocated at a time. Servers never move.
-const serverBatch = 64
+// findServer implements server for HBM slices and for links without a server.
+func (m *trains) findServer(st stage) *server {
+	slice, ok := hbmSlice(st)
+	if !ok {
+		s := m.newServer(server{linkState: *m.link(st), key: st, turn: m.turn})
+		s.perFlit = s.hop.Bandwidth.Serialize(m.cfg.Flit)
+		m.byLink[st] = s
+		return s
+	}
+	for len(m.slices) <= int(slice) {
+		m.slices = append(m.slices, nil)
+	}
+	if m.slices[slice] == nil {
+		h := m.cfg.HBM
+		m.slices[slice] = m.newServer(server{
+			linkState: linkState{used: true, feeds: notKnown}, key: st, slice: memory.NewSlice(h),
+			perFlit: h.BurstTime * Time(m.cfg.Flit) / Time(h.Burst) / Time(h.Channels),
+			turn:    max(m.turn, groupsPerTurn*int64(Bytes(h.Channels)*h.Burst/m.cfg.Flit)),
+		})
+	}
+	return m.slices[slice]
+}
 
-// addServer creates the server of link st and stores its number in l.
-func (m *trains) addServer(st stage, l *linkState) {
+// serverBatch is the number of servers that are allocated at a time. Servers never move. A
+// batch is so large that it starts at a cache line.
+const serverBatch = 128
+
+// newServer adds a server to m.
+func (m *trains) newServer(s server) *server {
 	n := len(m.servers)
 	if n == 0 || len(m.servers[n-1]) == serverBatch {
 		m.servers = append(m.servers, make([]server, 0, serverBatch))
 		n++
 	}
-	last := &m.servers[n-1]
-	l.use, l.server = servesTrains, int32((n-1)*serverBatch+len(*last))
-	*last = append(*last, server{linkState: l, key: st, perFlit: l.hop.Bandwidth.Serialize(m.cfg.Flit), turn: m.turn})
-}
-
-// serverAt returns server number i.
-func (m *trains) serverAt(i int32) *server {
-	return &m.servers[uint32(i)/serverBatch][uint32(i)%serverBatch]
+	batch := &m.servers[n-1]
+	*batch = append(*batch, s)
+	added := &(*batch)[len(*batch)-1]
+	added.active = added.first[:0]
+	return added
 }
 
 // link returns the state of link st. It initializes the state on first use.
 func (m *trains) link(st stage) *linkState {
+	if s := m.byLink[st]; s != nil {
+		return &s.linkState
+	}
 	l := &m.links[st]
-	if l.use == notUsed {
-		l.use, l.hop, l.feeds = singleFlits, m.net.Hop(st), notKnown
+	if !l.used {
+		l.used, l.hop, l.feeds = true, m.net.Hop(st), notKnown
 	}
 	return l
 }
@@ -140,8 +145,8 @@ func (m *trains) shortFlit(s *server, t *train) Time {
 // count adds the bytes and the busy time of t to the counters of s, or subtracts them if
 // sign is -1.
 func (m *trains) count(s *server, t *train, sign int64) {
-	s.tally.bytes += Bytes(sign) * m.trainBytes(t)
-	s.tally.busy += Time(sign) * (Time(t.whole())*s.perFlit + m.shortFlit(s, t))
+	s.bytes += Bytes(sign) * m.trainBytes(t)
+	s.busy += Time(sign) * (Time(t.whole())*s.perFlit + m.shortFlit(s, t))
 	s.flits += sign * t.flits
 }
 
@@ -175,7 +180,8 @@ func (s *server) followed(j int, now Time) bool {
 // that have delayed a train in service. A service that ends now can still be cut by an
 // event of this instant.
 func (s *server) forget(now Time) {
-	if len(s.active) == 0 {
+	if s.latest < now {
+		s.active = s.active[:0]
 		return
 	}
 	earliest := simtime.Never // start of the trains in service
@@ -194,6 +200,12 @@ func (s *server) forget(now Time) {
 		}
 	}
 	s.active = s.active[:kept]
+}
+
+// addService adds a to the services of s.
+func (s *server) addService(a *service) {
+	s.active = append(s.active, *a)
+	s.latest = max(s.latest, a.left)
 }
 
 // nextReady returns when the server can start to serve the next waiting train: when the

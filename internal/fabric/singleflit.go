@@ -15,13 +15,10 @@ import (
 // If all traffic of the next link arrives over this link, no other message can come
 // between. Then the message passes both links in one event.
 func (m *trains) passSingleFlit(i int32, st int, link stage) {
-	l := &m.links[link] // the event carries the link, so that the loads of l and msg overlap
+	l := m.link(link) // the event carries the link, so that the loads of l and msg overlap
 	msg := &m.messages[i]
 	at := m.eng.Now()
-	if l.use == notUsed {
-		m.link(link)
-	}
-	if !m.isFree(l, at) {
+	if !m.isFree(link, at) {
 		m.convertToTrain(i, st)
 		return
 	}
@@ -43,7 +40,7 @@ func (m *trains) passSingleFlit(i int32, st int, link stage) {
 		if l.feeds == notKnown {
 			l.feeds = m.fedLink(link, next)
 		}
-		if l.feeds == next && l.lastArrival < m.eng.Now() && m.isFree(m.link(next), at) {
+		if l.feeds == next && l.lastArrival < m.eng.Now() && m.isFree(next, at) {
 			l, link = m.link(next), next
 			continue
 		}
@@ -83,18 +80,18 @@ func (m *trains) fedLink(link, next stage) stage {
 	return next
 }
 
-// isFree reports whether link l can serve a single-flit message at the time `at` without a
+// isFree reports whether a link can serve a single-flit message at the time `at` without a
 // wait. It considers only the traffic that has arrived by now.
-func (m *trains) isFree(l *linkState, at Time) bool {
-	if l.free > at {
+func (m *trains) isFree(link stage, at Time) bool {
+	s := m.byLink[link]
+	if s == nil {
+		return m.link(link).free <= at
+	}
+	if s.free > at || !s.queuesEmpty() {
 		return false
 	}
-	if l.use == singleFlits {
+	if s.latest <= at {
 		return true
-	}
-	s := m.serverAt(l.server)
-	if !s.queuesEmpty() {
-		return false
 	}
 	for i := range s.active {
 		if s.active[i].left > at {

@@ -93,7 +93,7 @@ func (m *trains) skipFirst(s *server, a *service) (fed *linkState) {
 		first := m.server(stages[1])
 		a.next, a.delay = 2, first.perFlit+first.hop.Latency
 		m.count(first, &a.train, 1)
-		return first.linkState
+		return &first.linkState
 	}
 	if m.isUnlimited(stages[1]) {
 		n, delay := m.passUnlimited(stages[1:], m.trainBytes(&a.train))

@@ -112,9 +112,10 @@ type trains struct {
 	target      sim.Target
 	all         []train     // pool; index 0 means none
 	unused      int32       // first train of the free list, 0 for none
-	links       []linkState // by link
+	links       []linkState // by link; not valid if the link has a server
 	limits      []limit     // by link
-	servers     [][]server  // servers of links that trains have used, by linkState.server
+	servers     [][]server  // all servers, in batches
+	byLink      []*server   // nil if no train has used the link
 	slices      []*server   // by HBM slice
 	turn        int64       // turnBytes in flits, at least 1
 	sources     []source    // by message
@@ -163,7 +164,8 @@ const (
 
 // newTrains returns an idle Train model.
 func newTrains(f *Fabric) *trains {
-	m := &trains{Fabric: f, all: make([]train, 1), links: make([]linkState, f.net.NumLinks()), limits: make([]limit, f.net.NumLinks())}
+	n := f.net.NumLinks()
+	m := &trains{Fabric: f, all: make([]train, 1), links: make([]linkState, n), limits: make([]limit, n), byLink: make([]*server, n)}
 	m.cuts.Add(cut{}) // number 0 means none
 	m.turn = max(1, turnBytes/int64(f.cfg.Flit))
 	m.target = f.eng.Register(m)
@@ -202,11 +204,10 @@ func (m *trains) stats(id topology.LinkID) Stats {
 	m.countRuns()
 	l := &m.links[id]
 	var t tally
-	if l.use == servesTrains {
-		t = m.serverAt(l.server).tally
+	if s := m.byLink[id]; s != nil {
+		l, t.waits = &s.linkState, s.waits
 	}
-	t.bytes += l.bytes
-	t.busy += l.busy
+	t.bytes, t.busy = l.bytes, l.busy
 	t.flits += int64(l.count)
 	return t.stats()
 }

@@ -33,7 +33,7 @@ func (m *trains) passSlice(s *server, i int32, start Time) {
 		m.refillAt(a.msg, s.free)
 	}
 	m.drop(i)
-	s.active = append(s.active, a)
+	s.addService(&a)
 }
 
 // write writes the train of service a, which arrives at the end of its path. It sets a.left
