@@ -19,15 +19,15 @@ type cut struct {
 // cut reduces the service a of server s to its first k flits, the last of which arrives at
 // the time `tail`. It returns the rest. k is 0 if no flit has arrived: arrivals within a
 // train are estimates.
-func (m *trains) cut(s *server, a *service, k int64, tail Time) (rest train) {
+func (m *trains) cut(s *server, a *service, k int64, tail Time) (rest flitRange) {
 	rest = a.restAfter(k)
 	m.count(s, &rest, -1)
 	src := &m.sources[a.msg]
 	if a.refill {
 		src.refillSeq++ // the refill waits for the rest
 	}
-	whole := a.train
-	a.train = a.firstFlits(k)
+	whole := a.flitRange
+	a.flitRange = a.firstFlits(k)
 	a.tail, a.end = tail, tail
 	at := &src.progress[a.stage]
 	at.passed = min(at.passed, a.first+k)
@@ -56,10 +56,9 @@ func (m *trains) cut(s *server, a *service, k int64, tail Time) (rest train) {
 	}
 	a.left = max(a.left, m.eng.Now()) // the last of these flits arrives or starts to leave now
 	if m.observe != nil && s.slice == nil {
-		m.observe(Passage{Link: s.key, Class: a.class, Bytes: m.trainBytes(&a.train), Head: a.head, Start: a.since, End: a.left, ID: a.passage, Cut: true})
+		m.observe(Passage{Link: s.key, Class: a.class, Bytes: m.trainBytes(&a.flitRange), Head: a.head, Start: a.since, End: a.left, ID: a.passage, Cut: true})
 	}
-	m.uncountSkipped(s, a, &rest)
-	m.cutForwarded(s, a)
+	m.cutForwarded(s, a, m.uncountSkipped(s, a, &rest))
 	s.latest = max(s.latest, a.left)
 	at.left = a.left
 	for j := range s.active { // accesses to HBM overlap
@@ -74,9 +73,10 @@ func (m *trains) cut(s *server, a *service, k int64, tail Time) (rest train) {
 }
 
 // cutForwarded tells the next server that only the flits of a arrive, after a has been cut.
-func (m *trains) cutForwarded(s *server, a *service) {
+// `delay` is the latency from s to that server.
+func (m *trains) cutForwarded(s *server, a *service, delay Time) {
 	end := a.first + a.flits
-	arrives := a.left + a.delay
+	arrives := a.left + delay
 	for a.forwarded != 0 {
 		if a.forwardedAt <= m.eng.Now() {
 			if int(a.next) == len(m.messages[a.msg].stages) {
@@ -98,12 +98,12 @@ func (m *trains) cutForwarded(s *server, a *service) {
 				t.flits, t.last, t.short, t.tail, t.end = k, false, false, arrives, arrives
 			}
 			if s.slice != nil {
-				a.left = max(a.left, t.end-a.delay)
+				a.left = max(a.left, t.end-delay)
 			}
 			return
 		}
 		t.void = true
-		a.forwarded, a.forwardedAt = t.earlier, t.earlierAt
+		a.forwarded, a.forwardedAt = t.earlier, m.times[a.forwarded]
 	}
 }
 
@@ -126,7 +126,7 @@ func (m *trains) applyCut(c cut) {
 				q.remove(m.all, before, i)
 				m.drop(i)
 			default:
-				*t = t.firstFlits(k)
+				t.flitRange = t.firstFlits(k)
 				t.head = min(t.head, m.eng.Now()) // was an estimate
 				t.tail, t.end = m.eng.Now(), m.eng.Now()
 				before = i

@@ -66,7 +66,7 @@ func (m *trains) gatherReads(s *server, q *trainQueue) bool {
 			return false
 		}
 		if t.flits > s.turn {
-			least, share = min(least, t.flits), min(share, t.share)
+			least, share = min(least, t.flits), min(share, m.share(&t.flitRange))
 		}
 	}
 	if least == math.MaxInt64 || least < leastRound*s.turn {
@@ -77,7 +77,7 @@ func (m *trains) gatherReads(s *server, q *trainQueue) bool {
 	for _, j := range m.round {
 		if t := &m.all[j]; t.flits-k >= s.turn {
 			rest := t.restAfter(k)
-			*t = t.firstFlits(k)
+			t.flitRange = t.firstFlits(k)
 			m.keepAtSource(s, rest)
 		}
 	}
@@ -85,7 +85,7 @@ func (m *trains) gatherReads(s *server, q *trainQueue) bool {
 }
 
 // keepAtSource puts `rest`, flits of a read that have not been read, into the queue of s.
-func (m *trains) keepAtSource(s *server, rest train) {
+func (m *trains) keepAtSource(s *server, rest flitRange) {
 	q := &s.queues[rest.class]
 	for j := q.first; j != 0; j = m.all[j].next {
 		if w := &m.all[j]; w.msg == rest.msg && w.atSource { // the flits that follow
@@ -95,9 +95,9 @@ func (m *trains) keepAtSource(s *server, rest train) {
 		}
 	}
 	at := max(s.free, m.eng.Now())
-	rest.head, rest.tail, rest.end, rest.offered, rest.refill = at, at, at, at, false
+	rest.head, rest.tail, rest.end, rest.refill = at, at, at, false
 	m.sources[rest.msg].waiting = true
-	q.push(m.all, m.add(rest))
+	q.push(m.all, m.add(rest, at))
 }
 
 // readRound reads the trains of m.round from the slice of s. The reads have equal shares of
@@ -112,10 +112,10 @@ func (m *trains) readRound(s *server) {
 	members := len(s.active)
 	for k, j := range m.round {
 		t := &m.all[j]
-		m.serviceStart(s, t)
-		m.count(s, t, 1)
-		a := service{train: *t, since: start, rate: fullRate, round: m.rounds, next: 1}
-		part := m.partOf(&a, t, nil)
+		m.serviceStart(s, &t.flitRange)
+		m.count(s, &t.flitRange, 1)
+		a := service{flitRange: t.flitRange, since: start, rate: fullRate, round: m.rounds, next: 1}
+		part := m.partOf(&a, &t.flitRange, nil)
 		if k == 0 {
 			flit := part
 			flit.To = min(part.From+part.Flit, part.To)
@@ -158,7 +158,7 @@ func (m *trains) readRound(s *server) {
 func (m *trains) sendRead(s *server, a *service, i int32, head Time) {
 	perFlit := m.server(m.messages[a.msg].stages[1]).perFlit
 	t := &m.all[i]
-	*t = a.train
+	t.flitRange = a.flitRange
 	t.stage, t.atSource, t.refill, t.earlier = 1, false, false, 0
 	t.head, t.tail = min(head, a.left), a.left
 	if group := m.groupFlits(s); Time(t.flits-group)*perFlit <= t.tail-t.head {
@@ -171,9 +171,9 @@ func (m *trains) sendRead(s *server, a *service, i int32, head Time) {
 	} else if t.short {
 		t.end += perFlit
 	}
-	fed := m.skipFirst(s, a)
+	delay, fed := m.skipFirst(s, a)
 	m.observeFirst(a, t.head)
-	m.skipTo(a.next, a.delay, fed, t, t.head)
+	m.skipTo(a.next, delay, fed, &t.flitRange, t.head)
 	a.forwarded, a.forwardedAt = m.forward(i)
 }
 
@@ -187,7 +187,7 @@ func (m *trains) gatherArrived(s *server, q *trainQueue) bool {
 		return false
 	}
 	limit := t.arrival(max(s.turn, t.flits/4))
-	end, share := t.end, t.share
+	end, share := t.end, m.share(&t.flitRange)
 	for before, j := int32(0), q.first; j != 0; {
 		o := &m.all[j]
 		next := o.next
@@ -204,7 +204,7 @@ func (m *trains) gatherArrived(s *server, q *trainQueue) bool {
 			q.remove(m.all, before, j)
 			m.round = append(m.round, j)
 			if o.flits > s.turn {
-				end, share = min(end, o.end), min(share, o.share)
+				end, share = min(end, o.end), min(share, m.share(&o.flitRange))
 			}
 		}
 		j = next
@@ -217,7 +217,7 @@ func (m *trains) gatherArrived(s *server, q *trainQueue) bool {
 		k := max(o.arrivedBy(end), share, s.turn)
 		if o.flits-k >= max(s.turn, maxRest*k) {
 			rest := o.restAfter(k)
-			*o = o.firstFlits(k)
+			o.flitRange = o.firstFlits(k)
 			m.requeue(s, rest)
 		}
 	}
@@ -235,7 +235,7 @@ func (m *trains) linkRound(s *server) {
 	start := max(s.free, m.eng.Now())
 	var work Time
 	for _, j := range m.round {
-		work += m.arrivedWork(s, &m.all[j], simtime.Never)
+		work += m.arrivedWork(s, &m.all[j].flitRange, simtime.Never)
 	}
 	taken := s.limitedWork(start, work, m.all[m.round[0]].class, false)
 	until := start + work + taken
@@ -245,7 +245,7 @@ func (m *trains) linkRound(s *server) {
 		t := &m.all[j]
 		var first, last Time // work that goes before the first flit of t, and before its end
 		for l, i := range m.round {
-			o := &m.all[i]
+			o := &m.all[i].flitRange
 			if l < k {
 				first += m.arrivedWork(s, o, t.head)
 			}
@@ -259,11 +259,10 @@ func (m *trains) linkRound(s *server) {
 	}
 	for k, j := range m.round {
 		t := &m.all[j]
-		start, waits := m.serviceStart(s, t)
+		start, waits := m.serviceStart(s, &t.flitRange)
 		if own := m.places[k].start; own > start {
 			start, waits = own, waits+own-start
 		}
-		m.count(s, t, 1)
 		m.passLink(s, j, start, waits, &m.places[k])
 	}
 	s.free = until
@@ -271,7 +270,7 @@ func (m *trains) linkRound(s *server) {
 
 // arrivedWork returns the service time of the flits of t that have arrived at s by the time
 // `at`.
-func (m *trains) arrivedWork(s *server, t *train, at Time) Time {
+func (m *trains) arrivedWork(s *server, t *flitRange, at Time) Time {
 	if at >= t.end {
 		return Time(t.whole())*s.perFlit + m.shortFlit(s, t)
 	}

@@ -15,7 +15,7 @@ func (m *trains) arrive(i int32, at stage) {
 		m.serve(s, i)
 		return
 	}
-	if s.queues[t.class].join(m.all, t) {
+	if s.queues[t.class].join(m.all, &t.flitRange) {
 		m.drop(i)
 		return
 	}
@@ -32,7 +32,7 @@ func (m *trains) serveNext(s *server) {
 	}
 	s.woken = 0
 	if s.nextReady(m.all) <= m.eng.Now() {
-		m.serve(s, s.pick(m.all, m.eng.Now()))
+		m.serve(s, s.pick(m.all, m.times, m.eng.Now()))
 	} else {
 		m.wakeWhenFree(s)
 	}
@@ -55,9 +55,9 @@ func (m *trains) serve(s *server, i int32) {
 		return
 	}
 	t := &m.all[i]
-	if k := m.flitsToServe(s, t); k < t.flits {
+	if k := m.flitsToServe(s, &t.flitRange); k < t.flits {
 		rest := t.restAfter(k)
-		*t = t.firstFlits(k)
+		t.flitRange = t.firstFlits(k)
 		if t.atSource {
 			t.refill = true
 			m.sources[t.msg].offered -= rest.flits
@@ -84,7 +84,7 @@ func (m *trains) trim(i int32) bool {
 	case k <= 0:
 		return true
 	case k < t.flits:
-		*t = t.restAfter(k)
+		t.flitRange = t.restAfter(k)
 		return true
 	}
 	m.drop(i)
@@ -95,12 +95,12 @@ func (m *trains) trim(i int32) bool {
 // waits, this is the whole train. If another message waits, it is the flits that arrived
 // before that message, but at least a share. A share is the number of flits after which two
 // messages take turns. If the rest would be too small for a train, it is the whole train.
-func (m *trains) flitsToServe(s *server, t *train) int64 {
+func (m *trains) flitsToServe(s *server, t *flitRange) int64 {
 	other := s.rival(m.all, t)
 	if other == nil {
 		return t.flits
 	}
-	k := max(s.turn, min(t.share, other.share))
+	k := max(s.turn, min(m.share(t), m.share(&other.flitRange)))
 	if !t.atSource {
 		if other.head > t.head {
 			k = max(k, t.arrivedBy(other.head))
@@ -123,7 +123,7 @@ func (m *trains) interrupt(s *server, i int32) {
 	s.forget(now)
 	for j := range s.active {
 		if a := &s.active[j]; a.rate == fullRate && a.until > now {
-			m.yield(s, j, &m.all[i])
+			m.yield(s, j, &m.all[i].flitRange)
 		}
 	}
 }
@@ -135,13 +135,13 @@ func (m *trains) interrupt(s *server, i int32) {
 func (m *trains) cutForNext(s *server, i int32) {
 	t := &m.all[i]
 	start := max(s.free, m.eng.Now(), t.head)
-	if s.spareRate(t, start) < fullRate {
+	if s.spareRate(&t.flitRange, start) < fullRate {
 		return
 	}
 	small := t.flits <= s.turn
 	for j := range s.active {
 		if a := &s.active[j]; t.class < a.class || t.class == a.class && !small {
-			m.yield(s, j, &m.all[i])
+			m.yield(s, j, &m.all[i].flitRange)
 		}
 	}
 }
@@ -151,7 +151,7 @@ func (m *trains) cutForNext(s *server, i int32) {
 // arrived before t. yield does nothing if the service keeps all flits. It also does nothing
 // if later flits of the same message are in service, because flits of a message stay in
 // order.
-func (m *trains) yield(s *server, j int, t *train) {
+func (m *trains) yield(s *server, j int, t *flitRange) {
 	a, now := &s.active[j], m.eng.Now()
 	if t.class > a.class || t.msg == a.msg || a.left <= now || s.perFlit == 0 || s.followed(j, now) {
 		return
@@ -178,7 +178,7 @@ func (m *trains) yield(s *server, j int, t *train) {
 // keptFlits returns how many flits of service a go before train t, which waits and cuts a:
 // the flits that have started to leave, those that have arrived if t has the same class, and
 // at least a share if a is at its source. It returns all flits if a ends soon.
-func (m *trains) keptFlits(s *server, a *service, t *train) int64 {
+func (m *trains) keptFlits(s *server, a *service, t *flitRange) int64 {
 	now := m.eng.Now()
 	k := int64(1)
 	if a.rate == fullRate {
@@ -193,7 +193,7 @@ func (m *trains) keptFlits(s *server, a *service, t *train) int64 {
 	if t.class != a.class {
 		return k
 	}
-	share := max(s.turn, min(a.share, t.share))
+	share := max(s.turn, min(m.share(&a.flitRange), m.share(t)))
 	var least int64 // flits that may remain
 	switch {
 	case a.atSource:
@@ -215,8 +215,8 @@ func (m *trains) keptFlits(s *server, a *service, t *train) int64 {
 // requeue puts `rest`, the unserved part of a split train, back into the queue of s. It
 // inserts `rest` before trains that arrived at the same time, and before later flits of the
 // same message, whose arrivals are estimates too.
-func (m *trains) requeue(s *server, rest train) {
-	rest.earlier, rest.refill = 0, false
+func (m *trains) requeue(s *server, rest flitRange) {
+	rest.refill = false
 	q := &s.queues[rest.class]
 	for i := q.first; i != 0; i = m.all[i].next {
 		if later := &m.all[i]; later.msg == rest.msg && later.stage == rest.stage {
@@ -224,16 +224,16 @@ func (m *trains) requeue(s *server, rest train) {
 			break
 		}
 	}
-	i := m.add(rest)
+	i := m.add(rest, 0)
 	q.insert(m.all, i, func(other *train) bool { return other.head >= rest.head })
 }
 
 // pass serves the whole train i at s and sends it to its next server.
 func (m *trains) pass(s *server, i int32) {
 	t := &m.all[i]
-	start, waits := m.serviceStart(s, t)
-	m.count(s, t, 1)
+	start, waits := m.serviceStart(s, &t.flitRange)
 	if s.slice != nil {
+		m.count(s, &t.flitRange, 1)
 		m.passSlice(s, i, start)
 	} else {
 		m.passLink(s, i, start, waits, &alone)
@@ -243,7 +243,7 @@ func (m *trains) pass(s *server, i int32) {
 // serviceStart returns when the service of t at s starts, and how long the first flit of t
 // has waited. If t is at its source, it also computes by how much the source defers its
 // next train.
-func (m *trains) serviceStart(s *server, t *train) (start, waits Time) {
+func (m *trains) serviceStart(s *server, t *flitRange) (start, waits Time) {
 	start = max(s.free, t.head, m.eng.Now())
 	waits = start - t.head
 	src := &m.sources[t.msg]
@@ -275,60 +275,68 @@ func (m *trains) serviceStart(s *server, t *train) (start, waits Time) {
 // has waited. p is the place of the train in a round, or &alone.
 func (m *trains) passLink(s *server, i int32, start, waits Time, p *place) {
 	t := &m.all[i]
-	a := service{train: *t, since: start, round: p.round, pace: s.perFlit, rate: fullRate}
-	short := m.shortFlit(s, t)
-	work := Time(t.whole())*s.perFlit + short
-	a.until = start + work
+	arrived := t.flitRange
+	short := m.shortFlit(s, &arrived)
+	whole := t.whole()
+	work := Time(whole)*s.perFlit + short
+	s.bytes += m.trainBytes(&arrived)
+	s.busy += work
+	s.flits += arrived.flits
+	until, pace, rate := start+work, s.perFlit, int64(fullRate)
 	if p.round != 0 {
-		a.until = p.until
-		a.pace = max(s.perFlit, (p.left-start)/Time(t.flits))
-	} else if a.rate = s.spareRate(t, start); a.rate < fullRate {
-		a.until = start + s.perFlit
-		s.free = a.until
+		until = p.until
+		pace = max(s.perFlit, (p.left-start)/Time(arrived.flits))
+	} else if rate = s.spareRate(&arrived, start); rate < fullRate {
+		until = start + s.perFlit
+		s.free = until
 	} else {
-		s.free = a.until + s.limitedWork(start, work, t.class, t.atSource)
-		if t.flits > 1 { // a single flit waits for at most one flit of another train, and has done so
-			a.until = s.free
+		s.free = until + s.limitedWork(start, work, arrived.class, arrived.atSource)
+		if arrived.flits > 1 { // a single flit waits for at most one flit of another train, and has done so
+			until = s.free
 		}
 	}
-	var wholeLeft Time
+	var left, wholeLeft Time // when the last flit and the last whole flit have left
 	first, last := short, short
-	if t.whole() > 0 {
+	if whole > 0 {
 		first = s.perFlit
-		wholeLeft = max(start+work-short, t.tail+s.perFlit, min(a.until, p.left)-short)
+		wholeLeft = max(start+work-short, arrived.tail+s.perFlit, min(until, p.left)-short)
 	}
-	if t.short {
-		a.left = max(wholeLeft, t.end, start) + short
+	if arrived.short {
+		left = max(wholeLeft, arrived.end, start) + short
 	} else {
-		a.left, last = wholeLeft, s.perFlit
+		left, last = wholeLeft, s.perFlit
 	}
-	m.sources[t.msg].progress[t.stage].left = a.left
-	if t.refill {
-		m.refillAt(t.msg, a.left)
+	m.sources[arrived.msg].progress[arrived.stage].left = left
+	if arrived.refill {
+		m.refillAt(arrived.msg, left)
 	}
-	if t.atSource {
+	if arrived.atSource {
 		s.wait(waits, 1) // the other flits are offered when they can be served
 	} else {
-		s.wait((waits+a.left-last-t.end)/2, t.flits) // the mean of the first and the last flit
+		s.wait((waits+left-last-arrived.end)/2, arrived.flits) // the mean of the first and the last flit
 	}
+	var passage uint64
 	if m.observe != nil {
 		m.passage++
-		a.passage = m.passage
-		m.observePassage(t.msg, t.first == 0, Passage{Link: s.key, Bytes: m.trainBytes(t), Head: t.head, Start: start, End: a.left, ID: a.passage})
+		passage = m.passage
+		m.observePassage(arrived.msg, arrived.first == 0, Passage{Link: s.key, Bytes: m.trainBytes(&arrived), Head: arrived.head, Start: start, End: left, ID: passage})
 	}
 	t.stage++
-	t.head, t.end = start+first+s.hop.Latency, a.left+s.hop.Latency
+	t.head, t.end = start+first+s.hop.Latency, left+s.hop.Latency
 	t.tail = t.end
-	if t.short && t.flits > 1 {
+	if arrived.short && arrived.flits > 1 {
 		t.tail = wholeLeft + s.hop.Latency
 	}
 	t.atSource, t.refill, t.earlier = false, false, 0
-	a.delay = s.hop.Latency + m.skipUnlimited(t)
-	a.next = t.stage
+	m.skipUnlimited(&t.flitRange)
+	next := t.stage
 	s.lastArrival = max(s.lastArrival, t.head)
-	a.forwarded, a.forwardedAt = m.forward(i)
-	if a.flits > 1 {
-		s.addService(&a)
+	forwarded, at := m.forward(i)
+	if arrived.flits > 1 {
+		s.addService(&service{
+			flitRange: arrived, rate: int32(rate), forwarded: forwarded, forwardedAt: at, since: start, until: until, left: left, pace: pace,
+			round: p.round, next: next, passage: passage,
+		})
 	}
 }
 
@@ -379,9 +387,11 @@ func (m *trains) arriving(i int32) {
 }
 
 // trainBytes returns the total size of the flits of t.
-func (m *trains) trainBytes(t *train) Bytes {
-	all := Bytes(t.flits) * m.cfg.Flit
-	return min(all, m.messages[t.msg].Bytes-Bytes(t.first)*m.cfg.Flit)
+func (m *trains) trainBytes(t *flitRange) Bytes {
+	if !t.short {
+		return Bytes(t.flits) * m.cfg.Flit
+	}
+	return m.messages[t.msg].Bytes - Bytes(t.first)*m.cfg.Flit
 }
 
 // arriveAt schedules the arrival of train i at the server of stage `at`. `head` is the time

@@ -25,21 +25,20 @@ type server struct {
 // service is a train in service at a server. Its times can still change: another train may
 // cut it, or its flits may arrive later than expected.
 type service struct {
-	train              // as it arrived at the server
+	flitRange          // as it arrived at the server
+	rate        int32  // share of the bandwidth in units of 1/fullRate; less for a rate-limited train
+	forwarded   int32  // number of the train in flight to the next server; 0 if none
+	forwardedAt Time   // when that train arrives there
 	since       Time   // start of the service
 	until       Time   // the server is occupied until then; only if rate is fullRate
 	left        Time   // when the last flit has left
-	rate        int64  // share of the bandwidth in units of 1/fullRate; less for a rate-limited train
-	taken       Time   // delay by rate-limited trains; only at an HBM slice
-	round       uint64 // number of the round in which the train is served; 0 if it is served alone
 	pace        Time   // time between the services of two flits, which is longer in a round
-	forwarded   int32  // number of the train in flight to the next server; 0 if none
-	forwardedAt Time   // when that train arrives there
+	round       uint64 // number of the round in which the train is served; 0 if it is served alone
 	next        int32  // index of the next server in the stages of the message
-	delay       Time   // latency from this server to the next one
-	passage     uint64 // the ID for the observer; 0 without one
 	cut         int32  // number of the latest cut for the next server; 0 if none
 	cutSeq      uint32 // the seq of that cut; another cut may use the number later
+	taken       Time   // delay by rate-limited trains; only at an HBM slice
+	passage     uint64 // the ID for the observer; 0 without one
 }
 
 const (
@@ -132,7 +131,7 @@ func (m *trains) link(st stage) *linkState {
 }
 
 // shortFlit returns the service time of the short last flit of t. It is 0 if t has none.
-func (m *trains) shortFlit(s *server, t *train) Time {
+func (m *trains) shortFlit(s *server, t *flitRange) Time {
 	switch {
 	case !t.short:
 		return 0
@@ -144,7 +143,7 @@ func (m *trains) shortFlit(s *server, t *train) Time {
 
 // count adds the bytes and the busy time of t to the counters of s, or subtracts them if
 // sign is -1.
-func (m *trains) count(s *server, t *train, sign int64) {
+func (m *trains) count(s *server, t *flitRange, sign int64) {
 	s.bytes += Bytes(sign) * m.trainBytes(t)
 	s.busy += Time(sign) * (Time(t.whole())*s.perFlit + m.shortFlit(s, t))
 	s.flits += sign * t.flits
@@ -232,12 +231,12 @@ func (s *server) queuesEmpty() bool { return s.queues[Comm].first == 0 && s.queu
 // pick removes the train to serve next from the queues and returns its number. This is the
 // first train of class Comm if it has arrived by now, else the train of either class that
 // arrives first.
-func (s *server) pick(all []train, now Time) int32 {
+func (s *server) pick(all []train, times []Time, now Time) int32 {
 	comm, compute := s.queues[Comm].first, s.queues[Compute].first
 	if compute == 0 || comm != 0 && (all[comm].atSource || all[comm].head <= max(now, all[compute].head)) {
-		return s.queues[Comm].pop(all)
+		return s.queues[Comm].pop(all, times)
 	}
-	return s.queues[Compute].pop(all)
+	return s.queues[Compute].pop(all, times)
 }
 
 // backlog returns the service time of all flits of the given class that have arrived at the
@@ -254,7 +253,7 @@ func (s *server) backlog(all []train, class Class, at Time) (work Time) {
 
 // rival returns the first waiting train that competes with t for the server: a train of
 // another message, of the same class or a higher one. It returns nil if there is none.
-func (s *server) rival(all []train, t *train) *train {
+func (s *server) rival(all []train, t *flitRange) *train {
 	for class := Comm; class <= t.class; class++ {
 		for i := s.queues[class].first; i != 0; i = all[i].next {
 			if all[i].msg != t.msg {
@@ -268,7 +267,7 @@ func (s *server) rival(all []train, t *train) *train {
 // spareRate returns the share of the bandwidth that t needs from the time `start` on. It
 // returns fullRate, which means that t needs the whole server, in two cases: t arrives as
 // fast as the server can serve it, or the trains in service leave too little bandwidth.
-func (s *server) spareRate(t *train, start Time) int64 {
+func (s *server) spareRate(t *flitRange, start Time) int64 {
 	gap := t.gap()
 	if t.atSource || gap <= s.perFlit || start > t.head+s.perFlit {
 		return fullRate
@@ -290,7 +289,7 @@ func (s *server) spareRate(t *train, start Time) int64 {
 // on, before its last flit leaves.
 func (s *server) rateAfter(a *service, start Time) int64 {
 	if a.rate < fullRate || a.until > start {
-		return a.rate
+		return int64(a.rate)
 	}
 	rest := Time(a.flits-a.arrivedBy(start)) * s.perFlit
 	return int64(simtime.MulDiv(uint64(rest), fullRate, uint64(a.left-start)))
@@ -305,7 +304,7 @@ func (s *server) limitedWork(start, work Time, class Class, source bool) (taken 
 	spare := int64(fullRate)
 	for i := range s.active {
 		if o := &s.active[i]; o.rate < fullRate && o.end >= start && o.class <= class {
-			spare -= o.rate
+			spare -= int64(o.rate)
 		}
 	}
 	if spare == fullRate {

@@ -111,8 +111,8 @@ func (m *trains) convertToTrain(i int32, st int) {
 	}
 	msg, now := &m.messages[i], m.eng.Now()
 	m.sources[i].offered = 1
-	m.arrive(m.add(train{
+	m.arrive(m.add(flitRange{
 		msg: i, stage: int32(st), class: msg.Class, last: true, flits: 1, short: msg.isShort(0, m.cfg.Flit),
-		head: now, tail: now, end: now, share: m.turn,
-	}), msg.stages[st])
+		head: now, tail: now, end: now,
+	}, 0), msg.stages[st])
 }

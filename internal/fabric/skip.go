@@ -8,7 +8,7 @@ package fabric
 // returns the sum of their latencies. No message waits for such a link, so that a train
 // needs no event there. Small messages skip no link, because then messages that arrive at
 // the same time could change places.
-func (m *trains) skipUnlimited(t *train) (delay Time) {
+func (m *trains) skipUnlimited(t *flitRange) (delay Time) {
 	msg := &m.messages[t.msg]
 	if int(t.stage) == len(msg.stages) || !m.isUnlimited(msg.stages[t.stage]) || msg.flits <= m.turn {
 		return 0
@@ -25,7 +25,7 @@ func (m *trains) skipUnlimited(t *train) (delay Time) {
 
 // observeSkipped reports to the observer that t passes the links of unlimited bandwidth that
 // follow on its path.
-func (m *trains) observeSkipped(t *train) {
+func (m *trains) observeSkipped(t *flitRange) {
 	var delay Time
 	for _, link := range m.messages[t.msg].stages[t.stage:] {
 		if !m.isUnlimited(link) {
@@ -40,7 +40,7 @@ func (m *trains) observeSkipped(t *train) {
 // pass moves t over a link that serves its first flit from the time `start` on and its other
 // flits as they arrive. perFlit and short are the service times of a whole flit and of the
 // short last flit.
-func (t *train) pass(start, perFlit, short, latency Time) {
+func (t *flitRange) pass(start, perFlit, short, latency Time) {
 	first := short
 	var left Time // of the whole flits
 	if t.whole() > 0 {
@@ -60,9 +60,10 @@ func (t *train) pass(start, perFlit, short, latency Time) {
 }
 
 // uncountSkipped corrects the counters of the links that service a has skipped, after a has
-// been cut: the train `rest` does not pass them.
-func (m *trains) uncountSkipped(s *server, a *service, rest *train) {
-	delay := s.hop.Latency
+// been cut: the flits `rest` do not pass them. It returns the latency from s to the next
+// server of the message.
+func (m *trains) uncountSkipped(s *server, a *service, rest *flitRange) (delay Time) {
+	delay = s.hop.Latency
 	for k, link := range m.messages[a.msg].stages[a.stage+1 : a.next] {
 		l := m.link(link)
 		if m.isUnlimited(link) {
@@ -76,37 +77,39 @@ func (m *trains) uncountSkipped(s *server, a *service, rest *train) {
 		}
 		if m.observe != nil {
 			m.observe(Passage{
-				Link: link, Class: a.class, Bytes: m.trainBytes(&a.train), Start: a.since + delay, End: a.left + delay,
+				Link: link, Class: a.class, Bytes: m.trainBytes(&a.flitRange), Start: a.since + delay, End: a.left + delay,
 				Head: a.since + delay, ID: a.passage + 1 + uint64(k), Cut: true,
 			})
 		}
 		delay += perFlit + l.hop.Latency
 	}
+	return delay
 }
 
 // skipFirst moves service a, a read, over the first links of its path that need no event: the
-// link that the slice s feeds, or links of unlimited bandwidth. It sets a.next and a.delay and
-// adds the train to the counters of the links. It returns the fed link, or nil.
-func (m *trains) skipFirst(s *server, a *service) (fed *linkState) {
+// link that the slice s feeds, or links of unlimited bandwidth. It sets a.next and adds the
+// train to the counters of the links. It returns the sum of their latencies, and the fed link
+// or nil.
+func (m *trains) skipFirst(s *server, a *service) (delay Time, fed *linkState) {
 	stages := m.messages[a.msg].stages
 	if m.feeds(s, stages) {
 		first := m.server(stages[1])
-		a.next, a.delay = 2, first.perFlit+first.hop.Latency
-		m.count(first, &a.train, 1)
-		return &first.linkState
+		a.next = 2
+		m.count(first, &a.flitRange, 1)
+		return first.perFlit + first.hop.Latency, &first.linkState
 	}
 	if m.isUnlimited(stages[1]) {
-		n, delay := m.passUnlimited(stages[1:], m.trainBytes(&a.train))
+		var n int32
+		n, delay = m.passUnlimited(stages[1:], m.trainBytes(&a.flitRange))
 		a.next += n
-		a.delay += delay
 	}
-	return nil
+	return delay, nil
 }
 
 // skipTo moves t, which has been read from HBM, over the first links of its path to stage
 // `next`. A flit takes the time `delay` for them. `fed` is the first link if the slice feeds
 // it, and sends the first flit of t at the time `start`; else it is nil.
-func (m *trains) skipTo(next int32, delay Time, fed *linkState, t *train, start Time) {
+func (m *trains) skipTo(next int32, delay Time, fed *linkState, t *flitRange, start Time) {
 	t.stage = next
 	if fed == nil {
 		t.head, t.tail, t.end = t.head+delay, t.tail+delay, t.end+delay
@@ -130,7 +133,7 @@ func (m *trains) observeFirst(a *service, head Time) {
 		hop := m.link(link).hop
 		delay := m.serialize(hop.Bandwidth, m.cfg.Flit)
 		m.passage++
-		m.observePassage(a.msg, a.first == 0, Passage{Link: link, Bytes: m.trainBytes(&a.train), Head: head, Start: head, End: max(head, a.left) + delay, ID: m.passage})
+		m.observePassage(a.msg, a.first == 0, Passage{Link: link, Bytes: m.trainBytes(&a.flitRange), Head: head, Start: head, End: max(head, a.left) + delay, ID: m.passage})
 		head += delay + hop.Latency
 	}
 }

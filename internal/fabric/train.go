@@ -14,32 +14,34 @@ const (
 	maxShares     = 32      // most turns of a message; above maxShares·turnBytes, turns are longer
 )
 
-// train is a sequence of flits of one message that move together. It waits in front of a
-// server or is in flight to one. Its first flit arrives at head, its last whole flit at
-// tail, and the whole flits in between evenly. A message starts as one train; it has more
-// trains only after it has competed with other messages.
-type train struct {
+// flitRange is a sequence of flits of one message at a server or in flight to one. Its first
+// flit arrives at head, its last whole flit at tail, and the whole flits in between evenly.
+type flitRange struct {
 	msg        int32 // number of the message
 	stage      int32 // index of the server in the stages of the message
 	class      Class
-	last       bool  // the train contains the last flit of the message
+	last       bool  // the range contains the last flit of the message
 	refill     bool  // the source offers the next train when this one has left
 	atSource   bool  // at its source, where flits arrive as fast as they are served
 	short      bool  // the last flit is smaller than the others
 	void       bool  // all flits were cut off while the train was in flight
 	first      int64 // index of the first flit in the message
 	flits      int64
-	share      int64 // flits to serve at a time while another message waits
 	head, tail Time
-	end        Time  // when the last flit arrives: tail, unless that flit is short
-	offered    Time  // when the source offered the train; head is later if it is deferred
-	next       int32 // next train in the queue of a server, or in the free list
-	earlier    int32 // the previous train that the same service sent on; 0 if none
-	earlierAt  Time  // when that train arrives
+	end        Time // when the last flit arrives: tail, unless that flit is short
+}
+
+// train is a sequence of flits that move together. It waits in front of a server or is in
+// flight to one. A message starts as one train; it has more trains only after it has competed
+// with other messages. A train fits into one cache line.
+type train struct {
+	flitRange
+	next    int32 // next train in the queue of a server, or in the free list
+	earlier int32 // the previous train that the same service sent on; 0 if none
 }
 
 // whole returns the number of flits of t that are not short.
-func (t *train) whole() int64 {
+func (t *flitRange) whole() int64 {
 	if t.short {
 		return t.flits - 1
 	}
@@ -47,7 +49,7 @@ func (t *train) whole() int64 {
 }
 
 // gap returns the time between the arrivals of two successive flits of t.
-func (t *train) gap() Time {
+func (t *flitRange) gap() Time {
 	if w := t.whole(); w >= 2 {
 		return (t.tail - t.head) / Time(w-1)
 	}
@@ -55,7 +57,7 @@ func (t *train) gap() Time {
 }
 
 // arrival returns when flit k of t arrives, counted from the first flit of t.
-func (t *train) arrival(k int64) Time {
+func (t *flitRange) arrival(k int64) Time {
 	switch w := t.whole(); {
 	case k == w:
 		return t.end
@@ -67,7 +69,7 @@ func (t *train) arrival(k int64) Time {
 }
 
 // arrivedBy returns how many flits of t have arrived by the time `at`.
-func (t *train) arrivedBy(at Time) int64 {
+func (t *flitRange) arrivedBy(at Time) int64 {
 	switch w := t.whole(); {
 	case at >= t.end:
 		return t.flits
@@ -82,8 +84,8 @@ func (t *train) arrivedBy(at Time) int64 {
 	}
 }
 
-// restAfter returns a train of the flits of t after the first k.
-func (t *train) restAfter(k int64) train {
+// restAfter returns the flits of t after the first k.
+func (t *flitRange) restAfter(k int64) flitRange {
 	rest := *t
 	rest.head = t.arrival(k)
 	rest.first += k
@@ -94,8 +96,8 @@ func (t *train) restAfter(k int64) train {
 	return rest
 }
 
-// firstFlits returns the first k flits of t as a train. k is less than t.flits.
-func (t *train) firstFlits(k int64) train {
+// firstFlits returns the first k flits of t. k is less than t.flits.
+func (t *flitRange) firstFlits(k int64) flitRange {
 	part := *t
 	part.flits = k
 	part.last, part.refill, part.short = false, false, false
@@ -111,6 +113,7 @@ type trains struct {
 	*Fabric
 	target      sim.Target
 	all         []train     // pool; index 0 means none
+	times       []Time      // by train: when the source offered it, if it is at its source; else when train `earlier` arrives
 	unused      int32       // first train of the free list, 0 for none
 	links       []linkState // by link; not valid if the link has a server
 	limits      []limit     // by link
@@ -165,7 +168,7 @@ const (
 // newTrains returns an idle Train model.
 func newTrains(f *Fabric) *trains {
 	n := f.net.NumLinks()
-	m := &trains{Fabric: f, all: make([]train, 1), links: make([]linkState, n), limits: make([]limit, n), byLink: make([]*server, n)}
+	m := &trains{Fabric: f, all: make([]train, 1), times: make([]Time, 1), links: make([]linkState, n), limits: make([]limit, n), byLink: make([]*server, n)}
 	m.cuts.Add(cut{}) // number 0 means none
 	m.turn = max(1, turnBytes/int64(f.cfg.Flit))
 	m.target = f.eng.Register(m)
@@ -280,33 +283,40 @@ func (m *trains) offer(i int32) {
 	}
 	now := m.eng.Now()
 	at := now + src.deferral
-	t := train{
+	number := m.add(flitRange{
 		msg: i, class: msg.Class, first: src.offered, flits: msg.flits - src.offered, last: true, short: msg.isShort(msg.flits-1, m.cfg.Flit),
-		atSource: true, offered: now, head: at, tail: at, end: at, share: max(m.turn, msg.flits/maxShares),
-	}
+		atSource: true, head: at, tail: at, end: at,
+	}, now)
+	t := &m.all[number]
 	src.offered, src.waiting = msg.flits, true
-	if m.skipUnlimited(&t); t.stage == 0 {
-		m.arrive(m.add(t), msg.stages[0])
+	if m.skipUnlimited(&t.flitRange); t.stage == 0 {
+		m.arrive(number, msg.stages[0])
 		return
 	}
 	t.atSource, src.waiting = false, false // all flits leave the source now
-	m.forward(m.add(t))
+	m.forward(number)
 	if msg.queued {
 		m.startNext(i)
 	}
 }
 
-// add stores t in the pool and returns its number.
-func (m *trains) add(t train) int32 {
+// add stores t in the pool as a train and returns its number. `at` is the entry of m.times.
+func (m *trains) add(t flitRange, at Time) int32 {
 	i := m.unused
 	if i == 0 {
-		m.all = append(m.all, t)
-		return int32(len(m.all) - 1)
+		i = int32(len(m.all))
+		m.all = append(m.all, train{})
+		m.times = append(m.times, 0)
+	} else {
+		m.unused = m.all[i].next
 	}
-	m.unused = m.all[i].next
-	m.all[i] = t
+	m.all[i] = train{flitRange: t}
+	m.times[i] = at
 	return i
 }
+
+// share returns how many flits of t are served at a time while another message waits.
+func (m *trains) share(t *flitRange) int64 { return max(m.turn, m.messages[t.msg].flits/maxShares) }
 
 // drop returns train i to the pool.
 func (m *trains) drop(i int32) {
@@ -336,7 +346,7 @@ func (q *trainQueue) push(all []train, i int32) {
 // join adds the flits of t, which has just arrived, to a waiting train whose flits they
 // follow, and reports whether there is one. So a message that was cut on its way becomes one
 // train again where it waits.
-func (q *trainQueue) join(all []train, t *train) bool {
+func (q *trainQueue) join(all []train, t *flitRange) bool {
 	for i := q.first; i != 0 && t.first > 0; i = all[i].next {
 		if w := &all[i]; w.msg == t.msg && w.stage == t.stage && !w.atSource && w.first+w.flits == t.first {
 			w.flits += t.flits
@@ -377,11 +387,11 @@ func (q *trainQueue) remove(all []train, before, i int32) {
 // the queue, unless that train is at its source. In this case it is the train at its source
 // that was offered earliest. The reason is that sources delay their trains in favour of
 // trains that arrive over other links, not in favour of each other.
-func (q *trainQueue) pop(all []train) int32 {
+func (q *trainQueue) pop(all []train, times []Time) int32 {
 	before, i := int32(0), q.first
 	if all[i].atSource {
 		for prev, j := i, all[i].next; j != 0; prev, j = j, all[j].next {
-			if all[j].atSource && all[j].offered < all[i].offered {
+			if all[j].atSource && times[j] < times[i] {
 				before, i = prev, j
 			}
 		}

@@ -9,7 +9,8 @@ import (
 // accesses of successive trains to a slice overlap: a channel that is free serves the next
 // train already.
 func (m *trains) passSlice(s *server, i int32, start Time) {
-	a := service{train: m.all[i], since: start, rate: s.spareRate(&m.all[i], start), pace: s.perFlit, next: m.all[i].stage + 1}
+	t := &m.all[i]
+	a := service{flitRange: t.flitRange, since: start, rate: int32(s.spareRate(&t.flitRange, start)), pace: s.perFlit, next: t.stage + 1}
 	work := Time(a.flits) * s.perFlit
 	var taken Time // by rate-limited writes
 	if a.rate == fullRate && a.flits > 1 {
@@ -42,7 +43,7 @@ func (m *trains) passSlice(s *server, i int32, start Time) {
 func (m *trains) write(s *server, a *service, taken Time) {
 	src := &m.sources[a.msg]
 	src.endsSaved = append(src.endsSaved[:0], src.ends...)
-	done := s.slice.Serve(m.partOf(a, &a.train, src.ends), nil)
+	done := s.slice.Serve(m.partOf(a, &a.flitRange, src.ends), nil)
 	late := a.since + Time(a.flits)*s.perFlit + taken + m.cfg.HBM.BurstTime // if all flits have arrived
 	a.left = max(src.progress[a.stage].left, done, min(done+taken, late))
 	if a.last {
@@ -59,10 +60,10 @@ func (m *trains) read(s *server, a *service, taken Time) {
 	out := &m.reading
 	*out = runs{trains: m, perFlit: m.server(m.messages[a.msg].stages[1]).perFlit, run: a.firstFlits(0), firstHead: simtime.Never}
 	out.run.stage, out.run.atSource = 1, false
-	out.fed = m.skipFirst(s, a)
-	out.next, out.delay = a.next, a.delay
+	out.delay, out.fed = m.skipFirst(s, a)
+	out.next = a.next
 	out.floor = max(m.sources[a.msg].progress[a.stage].left, m.eng.Now())
-	a.left = max(s.slice.Serve(m.partOf(a, &a.train, nil), out), out.floor) + taken
+	a.left = max(s.slice.Serve(m.partOf(a, &a.flitRange, nil), out), out.floor) + taken
 	out.send(&out.merged)
 	out.run.last, out.run.short = a.last, a.short
 	if a.short && out.run.flits > 1 {
@@ -93,7 +94,7 @@ func (m *trains) readBy(s *server, a *service, now Time) int64 {
 // cutSlice reduces the HBM access of service a, which has been cut, to the remaining flits.
 // It returns the time at which these flits are read or written. `whole` is the train before
 // the cut.
-func (m *trains) cutSlice(s *server, a *service, whole *train) Time {
+func (m *trains) cutSlice(s *server, a *service, whole *flitRange) Time {
 	var ends []Time
 	if a.stage > 0 {
 		src := &m.sources[a.msg]
@@ -101,7 +102,7 @@ func (m *trains) cutSlice(s *server, a *service, whole *train) Time {
 		copy(ends, src.endsSaved)
 	}
 	s.slice.Occupy(-a.taken)
-	done := s.slice.Cut(m.partOf(a, whole, nil), m.partOf(a, &a.train, ends), m.eng.Now())
+	done := s.slice.Cut(m.partOf(a, whole, nil), m.partOf(a, &a.flitRange, ends), m.eng.Now())
 	a.taken = simtime.MulDiv(uint64(a.taken), uint64(a.flits), uint64(whole.flits))
 	s.slice.Occupy(a.taken)
 	done += a.taken
@@ -135,10 +136,10 @@ type runs struct {
 	firstHead Time       // when the first flit is read
 	floor     Time       // no flit starts before this time
 	perFlit   Time       // service time of a flit on the link
-	run       train      // the current run
+	run       flitRange  // the current run
 	before    Time       // arrival of the last flit but one of the current run
 	idleAt    Time       // when the link has sent the current run
-	merged    train      // the equal runs before the current one, without flits if there are none
+	merged    flitRange  // the equal runs before the current one, without flits if there are none
 	perRun    int64      // flits of each merged run
 	period    Time       // distance of the heads of merged runs; 0 if there is only one run
 	lastHead  Time       // head of the last merged run
@@ -202,26 +203,26 @@ func (r *runs) endRun() {
 }
 
 // send sends a train to the link. It does nothing for a train without flits.
-func (r *runs) send(t *train) {
+func (r *runs) send(t *flitRange) {
 	if t.flits == 0 {
 		return
 	}
-	t.earlier, t.earlierAt = r.sent, r.sentAt
 	r.firstHead = min(r.firstHead, t.head)
-	i := r.trains.add(*t)
+	i := r.trains.add(*t, r.sentAt)
+	r.all[i].earlier = r.sent
 	start := t.head
 	if r.fed != nil {
 		start = max(start, r.fed.free)
 		r.fed.free = start + Time(t.flits)*r.perFlit
 	}
-	r.skipTo(r.next, r.delay, r.fed, &r.all[i], start)
+	r.skipTo(r.next, r.delay, r.fed, &r.all[i].flitRange, start)
 	r.sent, r.sentAt = r.forward(i)
 }
 
 // partOf returns the HBM access of train t, which is the train of service a or a part of
 // that train. `ends` has the time at which each channel has written the earlier flits of the
 // message. It is nil for a read.
-func (m *trains) partOf(a *service, t *train, ends []Time) memory.PartialAccess {
+func (m *trains) partOf(a *service, t *flitRange, ends []Time) memory.PartialAccess {
 	op, region := m.banks[t.msg].accessAt(int(t.stage))
 	from := Bytes(t.first) * m.cfg.Flit
 	part := memory.PartialAccess{
