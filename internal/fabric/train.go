@@ -130,7 +130,7 @@ type trains struct {
 	rounds      uint64  // number of the latest round
 	recent      [4]serializeTime
 	runs        []unlimitedRun // hash table, see runSlot
-	runShift    uint
+	runShift    int
 	usedRuns    int    // entries of runs in use
 	runsPending bool   // bytes of runs may be missing in the counters of links
 	passage     uint64 // ID of the latest passage that may be cut; counted only with an observer

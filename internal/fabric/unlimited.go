@@ -15,19 +15,19 @@ import (
 // one cache line.
 type unlimitedRun struct {
 	links [maxRunLinks]stage
+	last  stage // last stage of the path
 	n     int32 // number of links; 0 if the entry of the table is unused
 	delay Time  // sum of the latencies
 	bytes Bytes // carried by each link, and not yet in the counters of the links
 }
 
 const (
-	maxRunLinks = 11      // longer runs are divided
+	maxRunLinks = 10      // longer runs are divided
 	minRunTable = 1 << 6  // entries of the table of runs at the start
-	maxRunTable = 1 << 18 // from this size on, runs replace others
+	maxRunTable = 1 << 18 // the table does not grow further; runs without an entry are counted link by link
 )
 
-// limit says whether a link has unlimited bandwidth: 0 if it is not known yet. Values above
-// `unlimited` also have the number of links of the run that was found last from this link on.
+// limit says whether a link has unlimited bandwidth; 0 if it is not known yet.
 type limit uint8
 
 const (
@@ -38,7 +38,7 @@ const (
 // isUnlimited reports whether st is a link of unlimited bandwidth. It keeps the answers in an
 // array of bytes, which the processor caches better than the states of links.
 func (m *trains) isUnlimited(st stage) bool {
-	return st >= 0 && (m.limits[st] >= unlimited || m.limits[st] == 0 && m.findLimit(st))
+	return st >= 0 && (m.limits[st] == unlimited || m.limits[st] == 0 && m.findLimit(st))
 }
 
 // findLimit sets m.limits of a link and reports whether its bandwidth is unlimited.
@@ -54,84 +54,99 @@ func (m *trains) findLimit(link stage) bool {
 // bandwidth at the start of a path. It returns the number of these links and the sum of their
 // latencies.
 func (m *trains) passUnlimited(path []stage, bytes Bytes) (n int32, delay Time) {
+	m.runsPending = true
 	for int(n) < len(path) && m.isUnlimited(path[n]) {
 		r := m.firstRun(path[n:])
+		if r == nil {
+			l := m.link(path[n])
+			l.bytes += bytes
+			n++
+			delay += l.hop.Latency
+			continue
+		}
 		r.bytes += bytes
 		n += r.n
 		delay += r.delay
 	}
-	m.runsPending = true
 	return n, delay
 }
 
 // firstRun returns the run of links of unlimited bandwidth at the start of a path, or the
-// first part of it. The path starts with such a link.
+// first part of it. The path starts with such a link. firstRun adds the run to the table if
+// necessary, and returns nil if the table is full.
 func (m *trains) firstRun(path []stage) *unlimitedRun {
-	if n := int(m.limits[path[0]] - unlimited); n > 0 && n <= len(path) {
-		r := &m.runs[m.runSlot(path[0], path[n-1])]
-		if r.matches(path[:n]) {
+	if len(m.runs) > 0 {
+		slot := m.runSlot(path[0], path[len(path)-1])
+		if r := &m.runs[slot]; r.leads(path) {
+			return r
+		}
+		if r := &m.runs[slot^1]; r.leads(path) {
 			return r
 		}
 	}
-	return m.findRun(path)
+	return m.addRun(path)
 }
 
-// matches reports whether r is the run of these links.
-func (r *unlimitedRun) matches(links []stage) bool {
-	if int(r.n) != len(links) {
+// leads reports whether a path starts with the links of r.
+func (r *unlimitedRun) leads(path []stage) bool {
+	if r.n == 0 || int(r.n) > len(path) {
 		return false
 	}
-	for i, link := range links {
-		if r.links[i] != link {
+	for i, link := range path[:r.n] {
+		if r.links[i%maxRunLinks] != link {
 			return false
 		}
 	}
 	return true
 }
 
-// findRun implements firstRun for a run that is not where firstRun looks for it. It adds the
-// run to the table if necessary.
-func (m *trains) findRun(path []stage) *unlimitedRun {
-	n := 1
-	for n < min(len(path), maxRunLinks) && m.isUnlimited(path[n]) {
-		n++
-	}
-	links := path[:n]
-	m.limits[links[0]] = unlimited + limit(n)
-	if 2*m.usedRuns >= len(m.runs) && len(m.runs) < maxRunTable {
+// addRun implements firstRun for a run that is not in the table.
+func (m *trains) addRun(path []stage) *unlimitedRun {
+	if 4*m.usedRuns >= len(m.runs) && len(m.runs) < maxRunTable {
 		m.growRuns()
 	}
-	r := &m.runs[m.runSlot(links[0], links[n-1])]
-	if r.matches(links) {
-		return r
-	}
-	m.countRun(r)
+	last := path[len(path)-1]
+	r := m.freeRun(path[0], last)
 	if r.n == 0 {
 		m.usedRuns++
+	} else if len(m.runs) == maxRunTable {
+		return nil
 	}
-	*r = unlimitedRun{n: int32(n)}
-	copy(r.links[:], links)
-	for _, link := range links {
-		r.delay += m.link(link).hop.Latency
+	m.countRun(r)
+	*r = unlimitedRun{last: last}
+	for int(r.n) < min(len(path), maxRunLinks) && m.isUnlimited(path[r.n]) {
+		r.links[r.n] = path[r.n]
+		r.delay += m.link(path[r.n]).hop.Latency
+		r.n++
 	}
 	return r
 }
 
-// runSlot returns the number of the only entry of the table in which a run with these first
-// and last links can be.
+// freeRun returns an entry of the table for a new run at the start of a path with these first
+// and last stages. The entry is unused if possible.
+func (m *trains) freeRun(first, last stage) *unlimitedRun {
+	slot := m.runSlot(first, last)
+	if r := &m.runs[slot]; r.n == 0 {
+		return r
+	}
+	return &m.runs[slot^1]
+}
+
+// runSlot returns the number of an entry of the table. A run at the start of a path with these
+// first and last stages is in this entry, or in the one with the number slot^1.
 func (m *trains) runSlot(first, last stage) uint64 {
-	return (uint64(uint32(first))<<32 | uint64(uint32(last))) * 0x9e3779b97f4a7c15 >> m.runShift & uint64(len(m.runs)-1)
+	return (uint64(uint32(first))<<32 | uint64(uint32(last))) * 0x9e3779b97f4a7c15 >> m.runShift
 }
 
 // growRuns makes the table of runs four times as large.
 func (m *trains) growRuns() {
 	old := m.runs
 	m.runs = make([]unlimitedRun, max(minRunTable, 4*len(old)))
-	m.runShift = uint(64 - bits.Len(uint(len(m.runs)-1)))
+	m.runShift = 64 - bits.TrailingZeros(uint(len(m.runs)))
 	m.usedRuns = 0
 	for i := range old {
 		if r := &old[i]; r.n > 0 {
-			to := &m.runs[m.runSlot(r.links[0], r.links[r.n-1])]
+			to := m.freeRun(r.links[0], r.last)
 			if to.n == 0 {
 				m.usedRuns++
 			}
