@@ -22,14 +22,14 @@ type cut struct {
 func (m *trains) cut(s *server, a *service, k int64, tail Time) (rest flitRange) {
 	rest = a.restAfter(k)
 	m.count(s, &rest, -1)
-	src := &m.sources[a.msg]
+	msg := &m.messages[a.msg]
 	if a.refill {
-		src.refillSeq++ // the refill waits for the rest
+		msg.refillSeq++ // the refill waits for the rest
 	}
 	whole := a.flitRange
 	a.flitRange = a.firstFlits(k)
 	a.tail, a.end = tail, tail
-	at := &src.progress[a.stage]
+	at := m.progressAt(a.msg, a.stage)
 	at.passed = min(at.passed, a.first+k)
 	if s.slice != nil {
 		a.left = m.cutSlice(s, a, &whole)
@@ -66,8 +66,8 @@ func (m *trains) cut(s *server, a *service, k int64, tail Time) (rest flitRange)
 			at.left = max(at.left, o.left)
 		}
 	}
-	if rest.last && int(a.next) == len(m.messages[a.msg].stages) {
-		src.endSeq++ // the message ends with the rest
+	if rest.last && int(a.next) == len(msg.stages) {
+		msg.endSeq++ // the message ends with the rest
 	}
 	return rest
 }

@@ -169,12 +169,10 @@ type Fabric struct {
 	net      Network
 	model    model
 	messages []message
-	banks    []banks  // by message
-	free     []int32  // unused elements of messages
-	chains   []chain  // by message; only for messages of a queue
-	notices  []notice // by message; only for messages with an Arriving event
-	arrival  Arrival  // result of Arrival
-	newest   []int32  // the message that was sent last on each queue, plus one; 0 if it has ended
+	banks    []banks // by message
+	free     []int32 // unused elements of messages
+	arrival  Arrival // result of Arrival
+	newest   []int32 // the message that was sent last on each queue, plus one; 0 if it has ended
 	observe  func(Passage)
 	waits    []Time // total wait of the first flit, by message; used only with observe
 	waited   Time   // total wait of the first flit of the message that ended last
@@ -204,23 +202,32 @@ type model interface {
 
 // message is a transfer in flight. Its stages are the servers that it passes: the channels
 // of an HBM slice before the path, the links, and the channels of an HBM slice after the
-// path. A message fits into one cache line.
+// path. A message takes two cache lines. A single-flit message that belongs to no queue uses
+// only the first.
 type message struct {
-	stages []stage
-	Done   sim.Event
-	Bytes  Bytes
-	flits  int64 // number of flits, at least 1
-	Class  Class
-	banked bool // whether an end is in HBM
-	queued bool // whether the message belongs to a queue
-	began  bool // whether the message has started
-	noted  bool // whether the message has an Arriving event
+	stages  []stage
+	Done    sim.Event
+	Bytes   Bytes
+	flits   int64 // number of flits, at least 1
+	Class   Class
+	banked  bool // whether an end is in HBM
+	queued  bool // whether the message belongs to a queue
+	began   bool // whether the message has started
+	noted   bool // whether the message has an Arriving event
+	waiting bool // whether flits wait at the source; only in the Train model
+
+	source
+	chain  chain  // only for a message of a queue
+	notice notice // only for a message with an Arriving event
+	_      int64  // completes the second cache line
 }
 
 // banks has the HBM accesses at the ends of a message.
 type banks struct {
 	Read, Write Bank
 	stages      []stage // stages of the message: the path and the HBM slices
+	ends        []Time  // when each HBM channel has written the bytes that have arrived; only in the Train model
+	endsSaved   []Time  // ends before the train that arrived last
 }
 
 // stage is a link, or the bitwise complement of the number of an HBM slice.
@@ -316,10 +323,7 @@ func (f *Fabric) Send(t *Transfer) {
 	m.queued = t.Queue != 0 && t.Read.Slice == 0 // reads of one queue overlap
 	m.began = false
 	if m.noted = t.Notice > 0; m.noted {
-		for len(f.notices) < len(f.messages) {
-			f.notices = append(f.notices, notice{})
-		}
-		f.notices[i] = notice{t.Arriving, t.Notice}
+		m.notice = notice{t.Arriving, t.Notice}
 	}
 	if !m.queued || !f.enqueue(i, t.Queue) {
 		f.begin(i)
@@ -337,16 +341,13 @@ func (f *Fabric) enqueue(i, queue int32) bool {
 	for len(f.newest) <= int(queue) {
 		f.newest = append(f.newest, 0)
 	}
-	for len(f.chains) < len(f.messages) {
-		f.chains = append(f.chains, chain{})
-	}
-	f.chains[i] = chain{queue: queue}
+	f.messages[i].chain = chain{queue: queue}
 	previous := f.newest[queue] - 1
 	f.newest[queue] = i + 1
 	if previous < 0 {
 		return false
 	}
-	f.chains[previous].next = i + 1
+	f.messages[previous].chain.next = i + 1
 	if f.messages[previous].began {
 		f.model.follow(i, previous)
 	}
@@ -355,8 +356,8 @@ func (f *Fabric) enqueue(i, queue int32) bool {
 
 // startNext starts the message that follows message i in its queue, if there is one.
 func (f *Fabric) startNext(i int32) {
-	if next := f.chains[i].next - 1; next >= 0 {
-		f.chains[i].next = 0
+	if next := f.messages[i].chain.next - 1; next >= 0 {
+		f.messages[i].chain.next = 0
 		f.begin(next)
 	}
 }
@@ -386,8 +387,8 @@ func (f *Fabric) finish(i int32) {
 	done := f.messages[i].Done
 	if f.messages[i].queued {
 		f.startNext(i)
-		if c := f.chains[i]; f.newest[c.queue] == i+1 {
-			f.newest[c.queue] = 0
+		if newest := &f.newest[f.messages[i].chain.queue]; *newest == i+1 {
+			*newest = 0
 		}
 	}
 	f.free = append(f.free, i)

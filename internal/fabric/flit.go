@@ -116,7 +116,7 @@ func (m *flits) start(i int32) {
 // follow starts message i when the last flit of message `after` has left its source.
 func (m *flits) follow(i, after int32) {
 	if at := m.left[after]; at > 0 {
-		m.chains[after].next = 0
+		m.messages[after].chain.next = 0
 		m.eng.At(max(at, m.eng.Now()), m.target, evFlitOffer, uint64(m.inFlight.Add(flit{msg: i})))
 	}
 }
@@ -215,11 +215,11 @@ func (m *flits) offerNext(i int32, k int64, at Time) {
 	next := flit{msg: i, index: k + 1}
 	if msg := &m.messages[i]; next.index == msg.flits {
 		m.left[i] = at
-		if !msg.queued || m.chains[i].next == 0 {
+		if !msg.queued || m.messages[i].chain.next == 0 {
 			return
 		}
-		next = flit{msg: m.chains[i].next - 1}
-		m.chains[i].next = 0
+		next = flit{msg: m.messages[i].chain.next - 1}
+		m.messages[i].chain.next = 0
 	}
 	m.eng.At(at, m.target, evFlitOffer, uint64(m.inFlight.Add(next)))
 }

@@ -96,7 +96,7 @@ func (m *trains) keepAtSource(s *server, rest flitRange) {
 	}
 	at := max(s.free, m.eng.Now())
 	rest.head, rest.tail, rest.end, rest.refill = at, at, at, false
-	m.sources[rest.msg].waiting = true
+	m.messages[rest.msg].waiting = true
 	q.push(m.all, m.add(rest, at))
 }
 
@@ -140,7 +140,7 @@ func (m *trains) readRound(s *server) {
 		}
 		a.until = s.free
 		a.taken = simtime.MulDiv(uint64(taken), uint64(Time(a.flits)*s.perFlit), uint64(work))
-		p := &m.sources[a.msg].progress[0]
+		p := m.progressAt(a.msg, 0)
 		floor := max(p.left, m.eng.Now())
 		a.left = max(floor, start+s.slice.BurstTime, done-after)
 		a.pace = max(1, (a.left-start)/Time(a.flits))

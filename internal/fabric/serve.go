@@ -60,7 +60,7 @@ func (m *trains) serve(s *server, i int32) {
 		t.flitRange = t.firstFlits(k)
 		if t.atSource {
 			t.refill = true
-			m.sources[t.msg].offered -= rest.flits
+			m.messages[t.msg].offered -= rest.flits
 			m.pass(s, i)
 		} else {
 			m.pass(s, i)
@@ -80,7 +80,7 @@ func (m *trains) trim(i int32) bool {
 	if t.first == 0 {
 		return true
 	}
-	switch k := m.sources[t.msg].progress[t.stage].passed - t.first; {
+	switch k := m.progressAt(t.msg, t.stage).passed - t.first; {
 	case k <= 0:
 		return true
 	case k < t.flits:
@@ -161,15 +161,15 @@ func (m *trains) yield(s *server, j int, t *flitRange) {
 		return
 	}
 	rest := m.cut(s, a, k, a.arrival(k-1))
-	src := &m.sources[rest.msg]
+	msg := &m.messages[rest.msg]
 	switch {
 	case !rest.atSource:
 		m.requeue(s, rest)
-	case s.slice != nil && src.offered == m.messages[rest.msg].flits && (t.atSource || !rest.last):
+	case s.slice != nil && msg.offered == msg.flits && (t.atSource || !rest.last):
 		m.keepAtSource(s, rest)
 	default:
-		src.offered -= rest.flits
-		src.waiting = true
+		msg.offered -= rest.flits
+		msg.waiting = true
 		a.refill = true
 		m.refillAt(rest.msg, a.left)
 	}
@@ -246,23 +246,23 @@ func (m *trains) pass(s *server, i int32) {
 func (m *trains) serviceStart(s *server, t *flitRange) (start, waits Time) {
 	start = max(s.free, t.head, m.eng.Now())
 	waits = start - t.head
-	src := &m.sources[t.msg]
+	msg := &m.messages[t.msg]
 	if t.atSource {
 		start = max(s.free, m.eng.Now())
 		// In the Flit model, the waiting flits would go before each flit of this source.
 		// Here the train goes first as a whole. In return, the next train of the source
 		// is deferred.
-		src.deferral = 0
+		msg.deferral = 0
 		if work := s.backlog(m.all, t.class, start); work > 0 {
-			src.deferral = Time(t.flits) * work
+			msg.deferral = Time(t.flits) * work
 		}
 		t.head, t.tail, t.end = start, start, start
 		if t.last {
-			src.waiting = false
-			t.refill = m.messages[t.msg].queued && m.chains[t.msg].next != 0
+			msg.waiting = false
+			t.refill = msg.queued && msg.chain.next != 0
 		}
 	}
-	p := &src.progress[t.stage]
+	p := m.progressAt(t.msg, t.stage)
 	p.passed = t.first + t.flits
 	if s.slice == nil {
 		start = max(start, p.left)
@@ -306,7 +306,7 @@ func (m *trains) passLink(s *server, i int32, start, waits Time, p *place) {
 	} else {
 		left, last = wholeLeft, s.perFlit
 	}
-	m.sources[arrived.msg].progress[arrived.stage].left = left
+	m.progressAt(arrived.msg, arrived.stage).left = left
 	if arrived.refill {
 		m.refillAt(arrived.msg, left)
 	}
@@ -366,7 +366,7 @@ func (m *trains) forward(i int32) (forwarded int32, at Time) {
 // event. announce returns the same as forward.
 func (m *trains) announce(i int32) (forwarded int32, at Time) {
 	t := &m.all[i]
-	k := max(0, m.notices[t.msg].flits-1-t.first)
+	k := max(0, m.messages[t.msg].notice.flits-1-t.first)
 	if k >= t.flits {
 		return 0, 0
 	}
@@ -378,7 +378,7 @@ func (m *trains) announce(i int32) (forwarded int32, at Time) {
 // arriving calls the Arriving event of the message of train i.
 func (m *trains) arriving(i int32) {
 	t := &m.all[i]
-	void, event := t.void, m.notices[t.msg].event
+	void, event := t.void, m.messages[t.msg].notice.event
 	m.arrival = Arrival{First: t.first, Flits: t.whole(), Head: t.head, Tail: t.tail}
 	m.drop(i)
 	if !void {
@@ -403,13 +403,13 @@ func (m *trains) arriveAt(head Time, i int32, at stage) {
 // finishAt schedules the end of message i. Incrementing endSeq of the message's source
 // cancels the scheduled end.
 func (m *trains) finishAt(i int32, at Time) {
-	m.eng.At(at, m.target, evFinish, uint64(m.sources[i].endSeq)<<32|uint64(uint32(i)))
+	m.eng.At(at, m.target, evFinish, uint64(m.messages[i].endSeq)<<32|uint64(uint32(i)))
 }
 
 // refillAt schedules the time at which the source of message i offers its next train.
 // Incrementing refillSeq of the source cancels the scheduled offer.
 func (m *trains) refillAt(i int32, at Time) {
-	m.eng.At(at, m.target, evRefill, uint64(m.sources[i].refillSeq)<<32|uint64(uint32(i)))
+	m.eng.At(at, m.target, evRefill, uint64(m.messages[i].refillSeq)<<32|uint64(uint32(i)))
 }
 
 // wakeWhenFree schedules an event that serves the queue of s when s becomes free. It does

@@ -110,7 +110,7 @@ func (m *trains) convertToTrain(i int32, st int) {
 		return
 	}
 	msg, now := &m.messages[i], m.eng.Now()
-	m.sources[i].offered = 1
+	msg.offered = 1
 	m.arrive(m.add(flitRange{
 		msg: i, stage: int32(st), class: msg.Class, last: true, flits: 1, short: msg.isShort(0, m.cfg.Flit),
 		head: now, tail: now, end: now,

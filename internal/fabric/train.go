@@ -111,47 +111,70 @@ func (t *flitRange) firstFlits(k int64) flitRange {
 // trains is the Train model: it moves trains of flits with one event per hop.
 type trains struct {
 	*Fabric
-	target      sim.Target
-	all         []train     // pool; index 0 means none
-	times       []Time      // by train: when the source offered it, if it is at its source; else when train `earlier` arrives
-	unused      int32       // first train of the free list, 0 for none
-	links       []linkState // by link; not valid if the link has a server
-	limits      []limit     // by link
-	servers     [][]server  // all servers, in batches
-	byLink      []*server   // nil if no train has used the link
-	slices      []*server   // by HBM slice
-	turn        int64       // turnBytes in flits, at least 1
-	sources     []source    // by message
-	cuts        sim.Pool[cut]
-	cutSeq      uint32  // of the latest cut
-	reading     runs    // reused by every read
-	round       []int32 // trains that are served together; reused by every round
-	places      []place // of the trains of a round at a link; reused
-	rounds      uint64  // number of the latest round
-	recent      [4]serializeTime
-	runs        []unlimitedRun // hash table, see runSlot
-	runShift    int
-	usedRuns    int    // entries of runs in use
-	runsPending bool   // bytes of runs may be missing in the counters of links
-	passage     uint64 // ID of the latest passage that may be cut; counted only with an observer
+	target       sim.Target
+	all          []train               // pool; index 0 means none
+	times        []Time                // by train: when the source offered it, if it is at its source; else when train `earlier` arrives
+	unused       int32                 // first train of the free list, 0 for none
+	links        []linkState           // by link; not valid if the link has a server
+	limits       []limit               // by link
+	servers      [][]server            // all servers, in batches
+	byLink       []*server             // nil if no train has used the link
+	slices       []*server             // by HBM slice
+	turn         int64                 // turnBytes in flits, at least 1
+	progress     [][shortPath]progress // by message and stage
+	longProgress [][]progress          // by message; of the stages after the first shortPath
+	cuts         sim.Pool[cut]
+	cutSeq       uint32  // of the latest cut
+	reading      runs    // reused by every read
+	round        []int32 // trains that are served together; reused by every round
+	places       []place // of the trains of a round at a link; reused
+	rounds       uint64  // number of the latest round
+	recent       [4]serializeTime
+	runs         []unlimitedRun // hash table, see runSlot
+	runShift     int
+	usedRuns     int    // entries of runs in use
+	runsPending  bool   // bytes of runs may be missing in the counters of links
+	passage      uint64 // ID of the latest passage that may be cut; counted only with an observer
 }
 
-// source offers the trains of a message to the first server, one after another.
+// source is the state of the source of a message in the Train model, which offers the trains
+// to the first server, one after another.
 type source struct {
-	offered   int64      // flits offered so far
-	refillSeq uint32     // number of the valid evRefill; those with another number are ignored
-	endSeq    uint32     // number of the valid evFinish; those with another number are ignored
-	deferral  Time       // deferral of the next train, see serviceStart
-	waiting   bool       // flits wait at the source
-	progress  []progress // by stage
-	ends      []Time     // when each HBM channel has written the bytes that have arrived
-	endsSaved []Time     // ends before the train that arrived last
+	offered   int64  // flits offered so far
+	deferral  Time   // deferral of the next train, see serviceStart
+	refillSeq uint32 // number of the valid evRefill; those with another number are ignored
+	endSeq    uint32 // number of the valid evFinish; those with another number are ignored
 }
 
 // progress says how far a message has come at one of its stages.
 type progress struct {
 	left   Time  // when the last train has left
 	passed int64 // flits that the server has served
+}
+
+// shortPath is the number of stages whose progress lies in one array for all messages.
+const shortPath = 12
+
+// progressAt returns the progress of a message at a stage.
+func (m *trains) progressAt(msg, st int32) *progress {
+	if st < shortPath {
+		return &m.progress[msg][st]
+	}
+	return &m.longProgress[msg][st-shortPath]
+}
+
+// clearProgress sets the progress of message i to zero at its n stages.
+func (m *trains) clearProgress(i int32, n int) {
+	if k := len(m.messages) - len(m.progress); k > 0 {
+		m.progress = append(m.progress, make([][shortPath]progress, k)...)
+	}
+	clear(m.progress[i][:min(n, shortPath)])
+	if n > shortPath {
+		if k := len(m.messages) - len(m.longProgress); k > 0 {
+			m.longProgress = append(m.longProgress, make([][]progress, k)...)
+		}
+		m.longProgress[i] = append(m.longProgress[i][:0], make([]progress, n-shortPath)...)
+	}
 }
 
 const (
@@ -183,13 +206,14 @@ func (m *trains) Handle(kind sim.Kind, arg uint64) {
 	case evFree:
 		m.serveNext(m.server(stage(int32(arg))))
 	case evRefill:
-		if i := int32(uint32(arg)); m.sources[i].refillSeq == uint32(arg>>32) {
+		if i := int32(uint32(arg)); m.messages[i].refillSeq == uint32(arg>>32) {
 			m.offer(i)
 		}
 	case evFinish:
-		if i := int32(uint32(arg)); m.sources[i].endSeq == uint32(arg>>32) {
-			m.sources[i].endSeq++
-			m.sources[i].refillSeq++
+		i := int32(uint32(arg))
+		if msg := &m.messages[i]; msg.endSeq == uint32(arg>>32) {
+			msg.endSeq++
+			msg.refillSeq++
 			m.finish(i)
 		}
 	case evArriving:
@@ -219,12 +243,10 @@ func (m *trains) stats(id topology.LinkID) Stats {
 // else as a train.
 func (m *trains) start(i int32) {
 	if msg := &m.messages[i]; msg.flits == 1 && !msg.banked {
-		if int(i) < len(m.sources) {
-			m.sources[i].refillSeq++ // cancels refills of an earlier message with this number
-			m.sources[i].waiting = false
-		}
+		msg.refillSeq++ // cancels refills of an earlier message with this number
+		msg.waiting = false
 		m.passSingleFlit(i, 0, msg.stages[0])
-		if m.messages[i].queued && !m.sourceWaits(i) {
+		if msg.queued && !msg.waiting {
 			m.startNext(i)
 		}
 		return
@@ -233,21 +255,14 @@ func (m *trains) start(i int32) {
 	m.offer(i)
 }
 
-// sourceWaits reports whether flits of message i wait at its source.
-func (m *trains) sourceWaits(i int32) bool { return int(i) < len(m.sources) && m.sources[i].waiting }
-
 // initSource initializes the source of message i.
 func (m *trains) initSource(i int32) {
 	msg := &m.messages[i]
-	for len(m.sources) <= int(i) {
-		m.sources = append(m.sources, source{})
-	}
-	src := &m.sources[i]
-	src.offered, src.deferral, src.waiting = 0, 0, false
-	src.refillSeq++
-	src.progress = append(src.progress[:0], make([]progress, len(msg.stages))...)
-	if msg.banked && m.banks[i].Write.Slice != 0 {
-		src.ends = append(src.ends[:0], make([]Time, m.cfg.HBM.Channels)...)
+	msg.offered, msg.deferral, msg.waiting = 0, 0, false
+	msg.refillSeq++
+	m.clearProgress(i, len(msg.stages))
+	if b := &m.banks[i]; msg.banked && b.Write.Slice != 0 {
+		b.ends = append(b.ends[:0], make([]Time, m.cfg.HBM.Channels)...)
 	}
 }
 
@@ -256,7 +271,7 @@ func (m *trains) initSource(i int32) {
 // flits wait, serviceStart schedules the refill when their service starts. If they have left,
 // message i starts now.
 func (m *trains) follow(i, after int32) {
-	if m.sourceWaits(after) {
+	if m.messages[after].waiting {
 		return
 	}
 	if msg := &m.messages[after]; msg.flits > 1 {
@@ -276,24 +291,24 @@ func (m *trains) follow(i, after int32) {
 // one train to the queue of the first server. If no flit is left, it starts the next
 // message of the queue.
 func (m *trains) offer(i int32) {
-	msg, src := &m.messages[i], &m.sources[i]
-	if src.offered == msg.flits { // all flits have left
+	msg := &m.messages[i]
+	if msg.offered == msg.flits { // all flits have left
 		m.startNext(i)
 		return
 	}
 	now := m.eng.Now()
-	at := now + src.deferral
+	at := now + msg.deferral
 	number := m.add(flitRange{
-		msg: i, class: msg.Class, first: src.offered, flits: msg.flits - src.offered, last: true, short: msg.isShort(msg.flits-1, m.cfg.Flit),
+		msg: i, class: msg.Class, first: msg.offered, flits: msg.flits - msg.offered, last: true, short: msg.isShort(msg.flits-1, m.cfg.Flit),
 		atSource: true, head: at, tail: at, end: at,
 	}, now)
 	t := &m.all[number]
-	src.offered, src.waiting = msg.flits, true
+	msg.offered, msg.waiting = msg.flits, true
 	if m.skipUnlimited(&t.flitRange); t.stage == 0 {
 		m.arrive(number, msg.stages[0])
 		return
 	}
-	t.atSource, src.waiting = false, false // all flits leave the source now
+	t.atSource, msg.waiting = false, false // all flits leave the source now
 	m.forward(number)
 	if msg.queued {
 		m.startNext(i)

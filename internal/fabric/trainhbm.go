@@ -29,7 +29,7 @@ func (m *trains) passSlice(s *server, i int32, start Time) {
 		a.until = min(start+work+taken, a.left)
 	}
 	s.free = a.until
-	m.sources[a.msg].progress[a.stage].left = a.left
+	m.progressAt(a.msg, a.stage).left = a.left
 	if a.refill {
 		m.refillAt(a.msg, s.free)
 	}
@@ -41,11 +41,11 @@ func (m *trains) passSlice(s *server, i int32, start Time) {
 // to the time at which all flits are written. Rate-limited writes delay the train by the
 // time `taken`.
 func (m *trains) write(s *server, a *service, taken Time) {
-	src := &m.sources[a.msg]
-	src.endsSaved = append(src.endsSaved[:0], src.ends...)
-	done := s.slice.Serve(m.partOf(a, &a.flitRange, src.ends), nil)
+	b := &m.banks[a.msg]
+	b.endsSaved = append(b.endsSaved[:0], b.ends...)
+	done := s.slice.Serve(m.partOf(a, &a.flitRange, b.ends), nil)
 	late := a.since + Time(a.flits)*s.perFlit + taken + m.cfg.HBM.BurstTime // if all flits have arrived
-	a.left = max(src.progress[a.stage].left, done, min(done+taken, late))
+	a.left = max(m.progressAt(a.msg, a.stage).left, done, min(done+taken, late))
 	if a.last {
 		a.left = max(a.left, a.end+m.cfg.HBM.BurstTime) // arrivals in between are rounded
 		m.finishAt(a.msg, max(a.left, m.eng.Now()))
@@ -62,7 +62,7 @@ func (m *trains) read(s *server, a *service, taken Time) {
 	out.run.stage, out.run.atSource = 1, false
 	out.delay, out.fed = m.skipFirst(s, a)
 	out.next = a.next
-	out.floor = max(m.sources[a.msg].progress[a.stage].left, m.eng.Now())
+	out.floor = max(m.progressAt(a.msg, a.stage).left, m.eng.Now())
 	a.left = max(s.slice.Serve(m.partOf(a, &a.flitRange, nil), out), out.floor) + taken
 	out.send(&out.merged)
 	out.run.last, out.run.short = a.last, a.short
@@ -97,9 +97,9 @@ func (m *trains) readBy(s *server, a *service, now Time) int64 {
 func (m *trains) cutSlice(s *server, a *service, whole *flitRange) Time {
 	var ends []Time
 	if a.stage > 0 {
-		src := &m.sources[a.msg]
-		ends = src.ends
-		copy(ends, src.endsSaved)
+		b := &m.banks[a.msg]
+		ends = b.ends
+		copy(ends, b.endsSaved)
 	}
 	s.slice.Occupy(-a.taken)
 	done := s.slice.Cut(m.partOf(a, whole, nil), m.partOf(a, &a.flitRange, ends), m.eng.Now())
