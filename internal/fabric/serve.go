@@ -50,6 +50,10 @@ func (m *trains) serve(s *server, i int32) {
 	if len(s.active) > 0 {
 		m.cutForNext(s, i)
 	}
+	if s.queuesEmpty() {
+		m.pass(s, i)
+		return
+	}
 	if m.serveRound(s, i) {
 		m.wakeWhenFree(s)
 		return

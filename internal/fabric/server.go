@@ -28,10 +28,10 @@ type service struct {
 	flitRange          // as it arrived at the server
 	rate        int32  // share of the bandwidth in units of 1/fullRate; less for a rate-limited train
 	forwarded   int32  // number of the train in flight to the next server; 0 if none
-	forwardedAt Time   // when that train arrives there
+	left        Time   // when the last flit has left
 	since       Time   // start of the service
 	until       Time   // the server is occupied until then; only if rate is fullRate
-	left        Time   // when the last flit has left
+	forwardedAt Time   // when the forwarded train arrives
 	pace        Time   // time between the services of two flits, which is longer in a round
 	round       uint64 // number of the round in which the train is served; 0 if it is served alone
 	next        int32  // index of the next server in the stages of the message
@@ -183,11 +183,16 @@ func (s *server) forget(now Time) {
 		s.active = s.active[:0]
 		return
 	}
-	earliest := simtime.Never // start of the trains in service
+	earliest, ended := simtime.Never, false // start of the trains in service
 	for i := range s.active {
-		if a := &s.active[i]; a.left >= now && a.rate == fullRate {
+		if a := &s.active[i]; a.left < now {
+			ended = true
+		} else if a.rate == fullRate {
 			earliest = min(earliest, a.since)
 		}
+	}
+	if !ended {
+		return
 	}
 	kept := 0
 	for i := range s.active {
