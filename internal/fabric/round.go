@@ -97,7 +97,7 @@ func (m *trains) keepAtSource(s *server, rest flitRange) {
 	at := max(s.free, m.eng.Now())
 	rest.head, rest.tail, rest.end, rest.refill = at, at, at, false
 	m.messages[rest.msg].waiting = true
-	q.push(m.all, m.add(rest, at))
+	q.push(m.all, m.add(&rest, at))
 }
 
 // readRound reads the trains of m.round from the slice of s. The reads have equal shares of

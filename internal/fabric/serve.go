@@ -43,7 +43,7 @@ func (m *trains) serveNext(s *server) {
 // at the start of the path, to the source.
 func (m *trains) serve(s *server, i int32) {
 	s.forget(m.eng.Now())
-	if !m.trim(i) {
+	if m.all[i].first > 0 && !m.trim(i) {
 		m.wakeWhenFree(s)
 		return
 	}
@@ -81,9 +81,6 @@ func (m *trains) serve(s *server, i int32) {
 // came, and the server learned of the cut only later.
 func (m *trains) trim(i int32) bool {
 	t := &m.all[i]
-	if t.first == 0 {
-		return true
-	}
 	switch k := m.progressAt(t.msg, t.stage).passed - t.first; {
 	case k <= 0:
 		return true
@@ -228,7 +225,7 @@ func (m *trains) requeue(s *server, rest flitRange) {
 			break
 		}
 	}
-	i := m.add(rest, 0)
+	i := m.add(&rest, 0)
 	q.insert(m.all, i, func(other *train) bool { return other.head >= rest.head })
 }
 
@@ -419,9 +416,13 @@ func (m *trains) refillAt(i int32, at Time) {
 // wakeWhenFree schedules an event that serves the queue of s when s becomes free. It does
 // nothing if no train waits or the event is scheduled already.
 func (m *trains) wakeWhenFree(s *server) {
-	if s.queuesEmpty() {
-		return
+	if !s.queuesEmpty() {
+		m.wake(s)
 	}
+}
+
+// wake implements wakeWhenFree for a server with a queue.
+func (m *trains) wake(s *server) {
 	if at := max(s.nextReady(m.all), m.eng.Now()); s.woken != at+1 {
 		s.woken = at + 1 // 0 means none
 		m.eng.At(at, m.target, evFree, uint64(uint32(s.key)))

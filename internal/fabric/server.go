@@ -132,13 +132,18 @@ func (m *trains) link(st stage) *linkState {
 
 // shortFlit returns the service time of the short last flit of t. It is 0 if t has none.
 func (m *trains) shortFlit(s *server, t *flitRange) Time {
-	switch {
-	case !t.short:
+	if !t.short {
 		return 0
-	case s.slice != nil:
+	}
+	return m.serializeShort(s, t.msg)
+}
+
+// serializeShort returns the service time of the short last flit of message i.
+func (m *trains) serializeShort(s *server, i int32) Time {
+	if s.slice != nil {
 		return s.perFlit
 	}
-	return m.serialize(s.hop.Bandwidth, m.messages[t.msg].lastFlitBytes(m.cfg.Flit))
+	return m.serialize(s.hop.Bandwidth, m.messages[i].lastFlitBytes(m.cfg.Flit))
 }
 
 // count adds the bytes and the busy time of t to the counters of s, or subtracts them if
@@ -181,8 +186,13 @@ func (s *server) followed(j int, now Time) bool {
 func (s *server) forget(now Time) {
 	if s.latest < now {
 		s.active = s.active[:0]
-		return
+	} else {
+		s.forgetEnded(now)
 	}
+}
+
+// forgetEnded implements forget if a service of s has perhaps not ended.
+func (s *server) forgetEnded(now Time) {
 	earliest, ended := simtime.Never, false // start of the trains in service
 	for i := range s.active {
 		if a := &s.active[i]; a.left < now {
@@ -273,10 +283,11 @@ func (s *server) rival(all []train, t *flitRange) *train {
 // returns fullRate, which means that t needs the whole server, in two cases: t arrives as
 // fast as the server can serve it, or the trains in service leave too little bandwidth.
 func (s *server) spareRate(t *flitRange, start Time) int64 {
-	gap := t.gap()
-	if t.atSource || gap <= s.perFlit || start > t.head+s.perFlit {
+	w := t.whole()
+	if t.atSource || w < 2 || start > t.head+s.perFlit || t.tail-t.head < (s.perFlit+1)*Time(w-1) {
 		return fullRate
 	}
+	gap := t.gap() // more than s.perFlit
 	rate := int64((s.perFlit*fullRate + gap - 1) / gap)
 	sum := rate
 	for i := range s.active {

@@ -111,7 +111,7 @@ func (m *trains) convertToTrain(i int32, st int) {
 	}
 	msg, now := &m.messages[i], m.eng.Now()
 	msg.offered = 1
-	m.arrive(m.add(flitRange{
+	m.arrive(m.add(&flitRange{
 		msg: i, stage: int32(st), class: msg.Class, last: true, flits: 1, short: msg.isShort(0, m.cfg.Flit),
 		head: now, tail: now, end: now,
 	}, 0), msg.stages[st])

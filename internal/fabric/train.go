@@ -298,7 +298,7 @@ func (m *trains) offer(i int32) {
 	}
 	now := m.eng.Now()
 	at := now + msg.deferral
-	number := m.add(flitRange{
+	number := m.add(&flitRange{
 		msg: i, class: msg.Class, first: msg.offered, flits: msg.flits - msg.offered, last: true, short: msg.isShort(msg.flits-1, m.cfg.Flit),
 		atSource: true, head: at, tail: at, end: at,
 	}, now)
@@ -316,7 +316,7 @@ func (m *trains) offer(i int32) {
 }
 
 // add stores t in the pool as a train and returns its number. `at` is the entry of m.times.
-func (m *trains) add(t flitRange, at Time) int32 {
+func (m *trains) add(t *flitRange, at Time) int32 {
 	i := m.unused
 	if i == 0 {
 		i = int32(len(m.all))
@@ -325,7 +325,7 @@ func (m *trains) add(t flitRange, at Time) int32 {
 	} else {
 		m.unused = m.all[i].next
 	}
-	m.all[i] = train{flitRange: t}
+	m.all[i] = train{flitRange: *t}
 	m.times[i] = at
 	return i
 }

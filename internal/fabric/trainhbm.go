@@ -208,7 +208,7 @@ func (r *runs) send(t *flitRange) {
 		return
 	}
 	r.firstHead = min(r.firstHead, t.head)
-	i := r.trains.add(*t, r.sentAt)
+	i := r.trains.add(t, r.sentAt)
 	r.all[i].earlier = r.sent
 	start := t.head
 	if r.fed != nil {
