@@ -192,6 +192,7 @@ const (
 func newTrains(f *Fabric) *trains {
 	n := f.net.NumLinks()
 	m := &trains{Fabric: f, all: make([]train, 1), times: make([]Time, 1), links: make([]linkState, n), limits: make([]limit, n), byLink: make([]*server, n)}
+	m.growRuns()
 	m.cuts.Add(cut{}) // number 0 means none
 	m.turn = max(1, turnBytes/int64(f.cfg.Flit))
 	m.target = f.eng.Register(m)
@@ -274,8 +275,9 @@ func (m *trains) follow(i, after int32) {
 	if m.messages[after].waiting {
 		return
 	}
-	if msg := &m.messages[after]; msg.flits > 1 {
-		s := m.server(msg.stages[0])
+	// A message of a queue starts at a link. Without a server, the message has skipped the link.
+	msg := &m.messages[after]
+	if s := m.byLink[msg.stages[0]]; msg.flits > 1 && s != nil && s.latest > m.eng.Now() {
 		for j := range s.active {
 			if a := &s.active[j]; a.msg == after && a.last && a.stage == 0 && a.left > m.eng.Now() {
 				a.refill = true

@@ -55,18 +55,15 @@ func (m *trains) findLimit(link stage) bool {
 // latencies.
 func (m *trains) passUnlimited(path []stage, bytes Bytes) (n int32, delay Time) {
 	m.runsPending = true
-	for int(n) < len(path) && m.isUnlimited(path[n]) {
-		r := m.firstRun(path[n:])
-		if r == nil {
-			l := m.link(path[n])
+	for len(path) > 0 && m.isUnlimited(path[0]) {
+		if r := m.firstRun(path); r != nil {
+			r.bytes += bytes
+			n, delay, path = n+r.n, delay+r.delay, path[r.n:]
+		} else {
+			l := m.link(path[0])
 			l.bytes += bytes
-			n++
-			delay += l.hop.Latency
-			continue
+			n, delay, path = n+1, delay+l.hop.Latency, path[1:]
 		}
-		r.bytes += bytes
-		n += r.n
-		delay += r.delay
 	}
 	return n, delay
 }
@@ -75,25 +72,24 @@ func (m *trains) passUnlimited(path []stage, bytes Bytes) (n int32, delay Time) 
 // first part of it. The path starts with such a link. firstRun adds the run to the table if
 // necessary, and returns nil if the table is full.
 func (m *trains) firstRun(path []stage) *unlimitedRun {
-	if len(m.runs) > 0 {
-		slot := m.runSlot(path[0], path[len(path)-1])
-		if r := &m.runs[slot]; r.leads(path) {
-			return r
-		}
-		if r := &m.runs[slot^1]; r.leads(path) {
-			return r
-		}
+	slot := m.runSlot(path[0], path[len(path)-1])
+	if r := &m.runs[slot]; r.leads(path) {
+		return r
+	}
+	if r := &m.runs[slot^1]; r.leads(path) {
+		return r
 	}
 	return m.addRun(path)
 }
 
 // leads reports whether a path starts with the links of r.
 func (r *unlimitedRun) leads(path []stage) bool {
-	if r.n == 0 || int(r.n) > len(path) {
+	links := r.links[:r.n]
+	if len(links) == 0 || len(links) > len(path) {
 		return false
 	}
-	for i, link := range path[:r.n] {
-		if r.links[i%maxRunLinks] != link {
+	for i, link := range links {
+		if path[i] != link {
 			return false
 		}
 	}
