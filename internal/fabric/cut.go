@@ -11,6 +11,7 @@ package fabric
 type cut struct {
 	msg   int32
 	stage int32  // index of the server in the stages of the message
+	at    stage  // that stage, since the message is rarely in the processor cache
 	end   int64  // index of the first flit that does not come
 	void  bool   // replaced by a cut with fewer flits
 	seq   uint32 // number of the cut, counted over the run
@@ -79,7 +80,8 @@ func (m *trains) cutForwarded(s *server, a *service, delay Time) {
 	arrives := a.left + delay
 	for a.forwarded != 0 {
 		if a.forwardedAt <= m.eng.Now() {
-			if int(a.next) == len(m.messages[a.msg].stages) {
+			stages := m.messages[a.msg].stages
+			if int(a.next) == len(stages) {
 				return // the destination, which has no server, has been told already
 			}
 			if c := m.cuts.At(a.cut); c.seq == a.cutSeq {
@@ -87,7 +89,7 @@ func (m *trains) cutForwarded(s *server, a *service, delay Time) {
 			}
 			m.cutSeq++
 			a.cutSeq = m.cutSeq
-			a.cut = m.cuts.Add(cut{msg: a.msg, stage: a.next, end: end, seq: a.cutSeq})
+			a.cut = m.cuts.Add(cut{msg: a.msg, stage: a.next, at: stages[a.next], end: end, seq: a.cutSeq})
 			m.eng.At(arrives, m.target, evCut, uint64(a.cut))
 			return
 		}
@@ -113,7 +115,7 @@ func (m *trains) applyCut(c cut) {
 	if c.void {
 		return
 	}
-	s := m.server(m.messages[c.msg].stages[c.stage])
+	s := m.server(c.at)
 	for class := range s.queues {
 		q := &s.queues[class]
 		for before, i := int32(0), q.first; i != 0; {
@@ -134,6 +136,14 @@ func (m *trains) applyCut(c cut) {
 			i = next
 		}
 	}
+	if s.latest >= m.eng.Now() { // else all services have ended
+		m.cutServices(s, &c)
+	}
+	m.wakeWhenFree(s)
+}
+
+// cutServices removes the flits that do not come from the trains in service at s.
+func (m *trains) cutServices(s *server, c *cut) {
 	for j := range s.active {
 		a := &s.active[j]
 		if a.msg != c.msg || a.stage != c.stage || a.left < m.eng.Now() {
@@ -143,5 +153,4 @@ func (m *trains) applyCut(c cut) {
 			m.cut(s, a, k, m.eng.Now())
 		}
 	}
-	m.wakeWhenFree(s)
 }
