@@ -96,56 +96,59 @@ type DMA struct {
 	freeList int32           // the first unused request; 0 is none
 	pool     []request       // requests by number; 0 is none
 	program  []orderedAccess // ordered accesses that have not ended, in program order
-	inFlight int             // requests that have not ended
-	last     Order           // the last place that was taken
-	copies   copyServer      // copies within the TCM
-	meter    usageMeter
-	fences   []fence
 	channels [2]dmaChannel
-	inline   [4]request           // initial storage of pool
-	stalled  []int32              // requests that wait for some of the accesses in program
-	accesses sim.Pool[accessPair] // by request.ends; 0 is none
+	inFlight int   // requests that have not ended
+	last     Order // the last place that was taken
+	meter    usageMeter
+	copies   copyServer   // copies within the TCM
+	fences   []fence      // events that wait for some of the accesses in program
+	stalled  []int32      // requests that wait for some of the accesses in program
+	ends     []accessPair // by request; only for requests with such an end
+	inline   [4]request   // initial storage of pool
 	idle     sim.Cond
+	queues   [2][2][]int32       // requests that wait for a channel, by channel and class
+	paths    [][]topology.LinkID // copies of paths, by request
 
 	// Followed, unless nil, is called with an operation and the earlier operation that it
 	// waited for because both use the same memory.
 	Followed func(id, other oplog.ID)
 }
 
-// accessPair holds the two ends of a request.
+// accessPair holds the two ends of a request. An end that is not a region of memory has no
+// meaning.
 type accessPair struct{ from, to Access }
 
 // dmaChannel is one direction of the engine.
 type dmaChannel struct {
-	started int32      // outstanding requests
-	waiting int32      // requests in queues
-	queues  [2][]int32 // requests that wait for the channel, by class
+	started int32 // outstanding requests
+	waiting int32 // requests in queues
 }
 
-// request is a Request that the engine has accepted.
+// request is a Request that the engine has accepted. The fields that every request uses come
+// first.
 type request struct {
 	path      []topology.LinkID
 	bytes     memory.Bytes
-	at        simtime.Time
-	tail      simtime.Time
-	begun     sim.Event
 	done      sim.Event
-	arriving  sim.Event
-	notice    int64
-	order     Order
+	at        simtime.Time
 	source    int32
 	target    int32
 	next      int32 // the next request that waits for the same tile, or the next in freeList
 	queue     int32
-	ends      int32 // number of the accessPair; 0 is none
 	op        memory.Op
 	class     fabric.Class
+	reads     bool // From is a region of memory
+	writes    bool // To is a region of memory
 	unordered bool
+	placed    bool // has a place of its own in program
 	more      bool
-	id        oplog.ID
+	tail      simtime.Time
+	notice    int64
+	begun     sim.Event
+	order     Order
 	waitedFor oplog.ID // the operation that it waited for last; 0 is none
-
-	pathCopy []topology.LinkID // storage for a path that is copied
+	id        oplog.ID
+	arriving  sim.Event // valid if notice is not 0
 }
 
 const (
@@ -161,7 +164,6 @@ func (d *DMA) Init(eng *sim.Engine, fab *fabric.Fabric, cfg *topology.DMA, tcm *
 	d.eng, d.fab, d.cfg, d.tiles = eng, fab, cfg, tiles
 	d.copies.overhead, d.copies.bandwidth = tcm.Overhead, slower(tcm.ReadBandwidth, tcm.WriteBandwidth)
 	d.pool = d.inline[:1]
-	d.accesses.Add(accessPair{})
 	d.idle.What = "the end of its DMA transfers"
 	d.target = eng.Register(d)
 }
@@ -174,16 +176,16 @@ func (d *DMA) Submit(r *Request) {
 	i := d.add(r)
 	q := &d.pool[i]
 	if !q.unordered && q.order == 0 {
-		d.addAccess(i, r)
+		d.addAccess(i, q)
 	}
 	d.inFlight++
 	if d.Trace != nil {
 		d.Trace.recordSubmit(i, r, d.eng.Now(), d.eng.By)
 	}
-	if q.source != 0 && !d.tiles.addReader(q.source, i) {
+	if q.source != 0 && !d.tiles.addReader(i, q) {
 		return // formDescriptor is called when the time of the tile is known
 	}
-	d.formDescriptor(i)
+	d.formDescriptor(i, q)
 }
 
 // Arrive records that a part of the given tile will be in TCM at the future time `at`. `by`
@@ -205,45 +207,71 @@ func (w waitReason) String() string { return string(w) }
 
 // add copies r into the pool of requests and returns its number there.
 func (d *DMA) add(r *Request) int32 {
-	i := d.freeList
-	if i == 0 {
-		i = d.growPool()
-	} else {
-		d.freeList = d.pool[i].next
+	if d.freeList == 0 {
+		d.growPool()
 	}
+	i := d.freeList
 	q := &d.pool[i]
+	d.freeList = q.next
 	q.path = r.Path
 	if !r.Fixed {
-		q.pathCopy = append(q.pathCopy[:0], r.Path...)
-		q.path = q.pathCopy
+		q.path = d.copyPath(i, r.Path)
 	}
-	q.id, q.waitedFor = r.ID, 0
-	q.arriving, q.notice = r.Arriving, r.Notice
-	q.bytes, q.at, q.tail, q.begun, q.done, q.order = r.size(), r.At, r.Tail, r.Begun, r.Done, r.Order
-	q.source, q.target, q.op, q.class, q.queue, q.unordered, q.more, q.ends = r.Source, r.Target, r.Op, r.Class, r.Queue, r.Unordered, r.More, 0
-	if r.From.Region.Rows > 0 || r.To.Region.Rows > 0 {
-		q.ends = d.addEnds(r)
+	q.bytes, q.at, q.done, q.source, q.target, q.queue = r.Bytes, r.At, r.Done, r.Source, r.Target, r.Queue
+	q.op, q.class, q.unordered, q.placed, q.more = r.Op, r.Class, r.Unordered, false, r.More
+	q.tail, q.begun, q.order, q.id, q.waitedFor = r.Tail, r.Begun, r.Order, r.ID, 0
+	if q.notice = r.Notice; q.notice > 0 {
+		q.arriving = r.Arriving
+	}
+	if q.reads, q.writes = r.From.Region.Rows > 0, r.To.Region.Rows > 0; q.reads || q.writes {
+		q.bytes = r.size()
+		d.addEnds(i, r)
 	}
 	return i
 }
 
-// growPool adds a request to the pool and returns its number.
+// growPool adds an unused request to the pool.
 //
 //go:noinline
-func (d *DMA) growPool() int32 {
+func (d *DMA) growPool() {
+	d.freeList = int32(len(d.pool))
 	d.pool = append(d.pool, request{})
-	return int32(len(d.pool) - 1)
 }
 
-// addEnds stores the two ends of r and returns their number.
+// copyPath returns a copy of `path` that is valid until request i ends.
 //
 //go:noinline
-func (d *DMA) addEnds(r *Request) int32 { return d.accesses.Add(accessPair{r.From, r.To}) }
+func (d *DMA) copyPath(i int32, path []topology.LinkID) []topology.LinkID {
+	for len(d.paths) <= int(i) {
+		d.paths = append(d.paths, nil)
+	}
+	d.paths[i] = append(d.paths[i][:0], path...)
+	return d.paths[i]
+}
 
-// formDescriptor starts to form the descriptor of request i when the tile that the request
-// reads, if any, is ready.
-func (d *DMA) formDescriptor(i int32) {
-	q := &d.pool[i]
+// addEnds stores the ends of request i, which is r.
+func (d *DMA) addEnds(i int32, r *Request) {
+	for len(d.ends) <= int(i) {
+		d.ends = append(d.ends, accessPair{})
+	}
+	ends := &d.ends[i]
+	if r.From.Region.Rows > 0 {
+		ends.from = r.From
+	}
+	if r.To.Region.Rows > 0 {
+		ends.to = r.To
+	}
+}
+
+// remove adds request i, which is q, to the unused requests.
+func (d *DMA) remove(i int32, q *request) {
+	q.next = d.freeList
+	d.freeList = i
+}
+
+// formDescriptor starts to form the descriptor of request i, which is q, when the tile that
+// the request reads, if any, is ready.
+func (d *DMA) formDescriptor(i int32, q *request) {
 	at := max(d.eng.Now(), q.at)
 	if q.source != 0 {
 		s := &d.tiles.slots[q.source]
@@ -259,13 +287,14 @@ func (d *DMA) formDescriptor(i int32) {
 // channel.
 func (d *DMA) enqueue(i int32) {
 	q := &d.pool[i]
-	ch := &d.channels[channel(q.op)]
+	n := channel(q.op)
+	ch := &d.channels[n]
 	if q.more || int(ch.started) < d.cfg.Outstanding {
 		d.start(ch, i)
 		return
 	}
 	ch.waiting++
-	ch.queues[q.class] = append(ch.queues[q.class], i)
+	d.queues[n][q.class] = append(d.queues[n][q.class], i)
 }
 
 // channel returns the number of the channel for op: 0 for reads, 1 for writes.
@@ -287,40 +316,39 @@ func (d *DMA) start(ch *dmaChannel, i int32) {
 	if d.Trace != nil {
 		d.Trace.recordStart(i, d.eng.Now(), d.eng.By)
 	}
-	if !q.unordered {
-		for k := range d.program {
-			if e := &d.program[k]; e.request == i {
-				e.started = true
-				break
-			}
-		}
+	if q.placed {
+		e := d.placeOf(i)
+		e.settled = !q.writes
 	}
 	d.eng.Call(q.begun)
 	if q.waitedFor != 0 && d.Followed != nil {
 		d.Followed(q.id, q.waitedFor)
 	}
-	t := fabric.Transfer{
-		Path: q.path, Bytes: q.bytes, Class: q.class, Queue: q.queue,
-		Done: sim.Event{Target: d.target, Kind: evArrived, Arg: uint64(i)},
-	}
+	var t fabric.Transfer
+	t.Path, t.Bytes, t.Class, t.Queue = q.path, q.bytes, q.class, q.queue
+	t.Done.Target, t.Done.Kind, t.Done.Arg = d.target, evArrived, uint64(i)
 	if q.notice > 0 {
 		t.Notice, t.Arriving = q.notice, sim.Event{Target: d.target, Kind: evArriving, Arg: uint64(i)}
 	}
-	if q.ends != 0 {
-		ends := d.accesses.At(q.ends)
-		t.Read, t.Write = ends.from.Bank(), ends.to.Bank()
+	if q.reads {
+		t.Read = d.ends[i].from.Bank()
+	}
+	if q.writes {
+		t.Write = d.ends[i].to.Bank()
 	}
 	d.fab.Send(&t)
 }
 
-// startQueued starts waiting requests of channel ch, class comm first, until the channel
-// has no more capacity. It reports whether any request started.
-func (d *DMA) startQueued(ch *dmaChannel) (started bool) {
-	for class := range ch.queues {
-		for len(ch.queues[class]) > 0 && int(ch.started) < d.cfg.Outstanding {
+// startQueued starts waiting requests of channel number n, class comm first, until the
+// channel has no more capacity. It reports whether any request started.
+func (d *DMA) startQueued(n int) (started bool) {
+	ch := &d.channels[n]
+	for class := range d.queues[n] {
+		queue := &d.queues[n][class]
+		for len(*queue) > 0 && int(ch.started) < d.cfg.Outstanding {
 			ch.waiting--
-			first := ch.queues[class][0]
-			ch.queues[class] = slices.Delete(ch.queues[class], 0, 1)
+			first := (*queue)[0]
+			*queue = slices.Delete(*queue, 0, 1)
 			d.start(ch, first)
 			started = true
 		}
@@ -349,16 +377,17 @@ func (d *DMA) Handle(kind sim.Kind, arg uint64) {
 		if d.Trace != nil {
 			d.Trace.requests[i].queued = d.fab.Waited()
 		}
-		ch := &d.channels[channel(d.pool[i].op)]
-		if !d.pool[i].more {
-			ch.started--
+		q := &d.pool[i]
+		n := channel(q.op)
+		if !q.more {
+			d.channels[n].started--
 		}
-		if tail := d.pool[i].tail; tail > 0 {
-			d.eng.At(d.eng.Now()+tail, d.target, evTailEnded, arg)
+		if q.tail > 0 {
+			d.eng.At(d.eng.Now()+q.tail, d.target, evTailEnded, arg)
 		} else {
 			d.finish(i)
 		}
-		if ch.waiting > 0 && d.startQueued(ch) {
+		if d.channels[n].waiting > 0 && d.startQueued(n) {
 			d.passFences() // a fence may wait for the start of a read
 		}
 	case evTailEnded:
@@ -382,17 +411,11 @@ func (d *DMA) finish(i int32) {
 	if d.Trace != nil {
 		d.Trace.recordEnd(i, q.op, q.bytes, d.eng.Now())
 	}
-	loose, source, target, done := q.unordered, q.source, q.target, q.done
-	if q.ends != 0 {
-		d.accesses.Take(q.ends)
-	}
-	q.next = d.freeList
-	d.freeList = i
+	ordered, source, target, done := !q.unordered, q.source, q.target, q.done
+	d.remove(i, q)
 	d.inFlight--
-	if !loose {
-		if at := slices.IndexFunc(d.program, func(e orderedAccess) bool { return e.request == i }); at >= 0 {
-			d.program = slices.Delete(d.program, at, at+1)
-		}
+	if q.placed {
+		d.removeAccess(i)
 	}
 	d.eng.Call(done)
 	if source != 0 {
@@ -401,7 +424,7 @@ func (d *DMA) finish(i int32) {
 	if target != 0 {
 		d.tiles.arrive(target, d.eng.Now(), d.eng.By)
 	}
-	if !loose {
+	if ordered {
 		d.resumeStalled()
 	}
 	if d.inFlight == 0 {

@@ -13,13 +13,12 @@ type Order uint64
 // orderedAccess is a memory access that has not ended. Later accesses may have to wait
 // for it.
 type orderedAccess struct {
-	order    Order
-	from, to Access
-	id       oplog.ID
-	hold     bool  // added by Hold: its requests come later
-	async    bool  // part of a composite
-	started  bool  // its request has started
-	request  int32 // the number of its request; 0 with hold
+	order   Order
+	request int32 // the number of its request; with hold, of a request that is never started
+	hold    bool  // added by Hold: its requests come later
+	reads   bool
+	writes  bool
+	settled bool // After and Settled do not wait for it
 }
 
 // fence is an event to call when all accesses up to a given place in the program are
@@ -29,13 +28,30 @@ type fence struct {
 	then   sim.Event
 }
 
-// addAccess takes the next place in the program for request i, which is r.
-//
-//go:noinline
-func (d *DMA) addAccess(i int32, r *Request) {
+// addAccess takes the next place in the program for request i, which is q.
+func (d *DMA) addAccess(i int32, q *request) {
 	d.last++
-	d.pool[i].order = d.last
-	d.program = append(d.program, orderedAccess{order: d.last, id: r.ID, from: r.From, to: r.To, request: i})
+	q.order, q.placed = d.last, true
+	d.program = append(d.program, orderedAccess{order: d.last, request: i, reads: q.reads, writes: q.writes})
+}
+
+// placeOf returns the place of request i in the program.
+func (d *DMA) placeOf(i int32) *orderedAccess {
+	k := 0
+	for d.program[k].request != i {
+		k++
+	}
+	return &d.program[k]
+}
+
+// removeAccess removes the place of request i from the program.
+func (d *DMA) removeAccess(i int32) {
+	n := len(d.program) - 1
+	last := d.program[n]
+	d.program = d.program[:n]
+	for k := n - 1; last.request != i; k-- { // move each later access back by one
+		last, d.program[k] = d.program[k], last
+	}
 }
 
 // Hold takes one place in the program for several requests, which the caller submits later
@@ -45,17 +61,31 @@ func (d *DMA) addAccess(i int32, r *Request) {
 func (d *DMA) Hold(id oplog.ID, reads, writes []Access, async bool) Order {
 	d.last++
 	for _, a := range reads {
-		d.program = append(d.program, orderedAccess{order: d.last, id: id, from: a, hold: true, async: async})
+		d.hold(&Request{ID: id, From: a}, async)
 	}
 	for _, a := range writes {
-		d.program = append(d.program, orderedAccess{order: d.last, id: id, to: a, hold: true, async: async})
+		d.hold(&Request{ID: id, To: a}, async)
 	}
 	return d.last
 }
 
+// hold adds the access of r, which is never started, to the latest place in the program.
+func (d *DMA) hold(r *Request, async bool) {
+	r.Fixed = true
+	i := d.add(r)
+	q := &d.pool[i]
+	d.program = append(d.program, orderedAccess{order: d.last, request: i, hold: true, reads: q.reads, writes: q.writes, settled: async})
+}
+
 // Release ends the Hold with Order o and resumes the requests that waited for it.
 func (d *DMA) Release(o Order) {
-	d.program = slices.DeleteFunc(d.program, func(e orderedAccess) bool { return e.hold && e.order == o })
+	d.program = slices.DeleteFunc(d.program, func(e orderedAccess) bool {
+		ends := e.hold && e.order == o
+		if ends {
+			d.remove(e.request, &d.pool[e.request])
+		}
+		return ends
+	})
 	d.resumeStalled()
 }
 
@@ -74,13 +104,16 @@ func (d *DMA) After(o Order, then sim.Event) {
 
 // Settled reports whether all accesses up to position o in the program have taken effect
 // for other PEs: reads have started and writes have ended. Composites do not count.
-func (d *DMA) Settled(o Order) bool {
+func (d *DMA) Settled(o Order) bool { return len(d.program) == 0 || d.settled(o) }
+
+// settled implements Settled for a program that is not empty.
+func (d *DMA) settled(o Order) bool {
 	for i := range d.program {
 		e := &d.program[i]
 		if e.order > o {
 			return true
 		}
-		if !e.async && !(e.started && e.to.Region.Rows == 0) {
+		if !e.settled {
 			return false
 		}
 	}
@@ -96,14 +129,19 @@ func (d *DMA) mustFollow(i int32) bool {
 	if q.unordered {
 		return false
 	}
-	mine := d.accesses.At(q.ends)
 	for k := range d.program {
 		e := &d.program[k]
 		if e.order >= q.order {
 			return false
 		}
-		if mine.from.Overlaps(&e.to) || mine.to.Overlaps(&e.from) || mine.to.Overlaps(&e.to) {
-			q.waitedFor = e.id
+		if !e.writes && !q.writes {
+			continue // two reads
+		}
+		mine, earlier := &d.ends[i], &d.ends[e.request]
+		if q.reads && e.writes && mine.from.Overlaps(&earlier.to) ||
+			q.writes && e.reads && mine.to.Overlaps(&earlier.from) ||
+			q.writes && e.writes && mine.to.Overlaps(&earlier.to) {
+			q.waitedFor = d.pool[e.request].id
 			return true
 		}
 	}
@@ -114,6 +152,13 @@ func (d *DMA) mustFollow(i int32) bool {
 // stalled requests that no longer wait for an earlier access.
 func (d *DMA) resumeStalled() {
 	d.passFences()
+	if len(d.stalled) > 0 {
+		d.retryStalled()
+	}
+}
+
+// retryStalled continues the stalled requests that no longer wait for an earlier access.
+func (d *DMA) retryStalled() {
 	waited := len(d.stalled)
 	for k := 0; k < len(d.stalled); {
 		i := d.stalled[k]
@@ -131,6 +176,13 @@ func (d *DMA) resumeStalled() {
 
 // passFences calls and removes the fences for which all accesses are settled.
 func (d *DMA) passFences() {
+	if len(d.fences) > 0 {
+		d.callFences()
+	}
+}
+
+// callFences implements passFences for a list of fences that is not empty.
+func (d *DMA) callFences() {
 	for k := 0; k < len(d.fences); {
 		f := d.fences[k]
 		if !d.Settled(f.before) {

@@ -279,17 +279,17 @@ func (m *Tiles) unlink(i int32) {
 	m.slots[s.older].newer, m.slots[s.newer].older = s.newer, s.older
 }
 
-// addReader records that DMA request r reads tile i. It returns true if the ready time of
-// the tile is known. Otherwise it returns false, and a later call of m.resolve forms the
-// descriptor of the request.
-func (m *Tiles) addReader(i, r int32) bool {
-	s := &m.slots[i]
+// addReader records that DMA request i, which is q, reads its source tile. It returns true if
+// the ready time of the tile is known. Otherwise it returns false, and a later call of
+// m.resolve forms the descriptor of the request.
+func (m *Tiles) addReader(i int32, q *request) bool {
+	s := &m.slots[q.source]
 	s.uses++
 	if s.ready != simtime.Never {
 		return true
 	}
-	m.dma.pool[r].next = s.waiting
-	s.waiting = r
+	q.next = s.waiting
+	s.waiting = i
 	return false
 }
 
@@ -341,8 +341,9 @@ func (m *Tiles) resolve(i int32, at simtime.Time, by sim.Mark) {
 	}
 	s.waiting = 0
 	for r := first; r != 0; {
-		next := m.dma.pool[r].next
-		m.dma.formDescriptor(r)
+		q := &m.dma.pool[r]
+		next := q.next
+		m.dma.formDescriptor(r, q)
 		r = next
 	}
 }
