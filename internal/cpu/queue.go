@@ -97,10 +97,7 @@ func (c *Core) Send(name tl.Port, v tl.Value) error {
 	}
 	for i, n := 0, ring.Fragments(msg.Bytes); i < n; {
 		count, at := c.takeCredits(ring, n-i)
-		r := &c.m.send // not on the stack, whose memory is rarely in the cache
-		*r = pe.Request{}
-		r.Source, r.At = v.Slot, at+c.scheduler
-		ring.Put(&msg, i, count, r)
+		ring.PutTile(&msg, i, count, v.Slot, at+c.scheduler)
 		i += count
 	}
 	return nil

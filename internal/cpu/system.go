@@ -47,7 +47,7 @@ type System struct {
 	callers       tl.Callers
 	costs         pe.Costs
 	command       pe.Command // the command that a core passes to its engines
-	access, send  pe.Request // the requests of an access to memory and of a send that a core passes to its DMA engine
+	access        pe.Request // the request of an access to memory that a core passes to its DMA engine
 	target        sim.Target
 	transfers     sim.Pool[transfer]
 	receives      map[oplog.ID]*receive // recorded in the op log and in flight

@@ -28,7 +28,7 @@ func (r *Ring) mark(n uint64) *slotMarks {
 	if r.marks == nil {
 		return nil
 	}
-	return &r.marks.slots[n%uint64(r.Slots)]
+	return &r.marks.slots[r.slot(n)]
 }
 
 // CreditBy returns the activity that returned the credit that the sender took last, or 0
@@ -68,7 +68,7 @@ func (r *Ring) CreditsReady(n memory.Bytes) (at simtime.Time, ok bool) {
 	}
 	for i := r.used; i < last; i++ {
 		// Credits may return out of order: copies to memory and to tiles take different times.
-		at = max(at, r.credits[i%uint64(r.Slots)])
+		at = max(at, r.credits[r.slot(i)])
 	}
 	return at, true
 }
@@ -78,7 +78,7 @@ func (r *Ring) CreditsReady(n memory.Bytes) (at simtime.Time, ok bool) {
 func (r *Ring) CreditsReadyBy(n memory.Bytes) (by sim.Mark) {
 	at := simtime.Time(-1)
 	for i := r.used; i < r.readsNeeded(n) && r.marks != nil; i++ {
-		if slot := i % uint64(r.Slots); r.credits[slot] > at {
+		if slot := r.slot(i); r.credits[slot] > at {
 			at, by = r.credits[slot], r.mark(i).freed
 		}
 	}

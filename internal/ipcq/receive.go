@@ -2,7 +2,6 @@ package ipcq
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/kernbench/kernbench/internal/fabric"
 	"github.com/kernbench/kernbench/internal/memory"
@@ -13,33 +12,33 @@ import (
 	"github.com/kernbench/kernbench/simtime"
 )
 
-// Receive is a kernel's request for the next message of a ring.
+// Receive is a kernel's request for the next message of a ring. The fields that every
+// message uses come first, so that they are in few cache lines.
 type Receive struct {
-	ID    oplog.ID // the Recv in the op log; 0 without a log
-	Shape oplog.Shape
-	DType numeric.DType
-	Bytes memory.Bytes
-	At    simtime.Time // the earliest time at which a copy may start
-	By    sim.Mark     // the activity that posted the receive, in a trace
-	Line  string       // the kernel's line, in a trace
-	Tile  int32        // the destination: a tile with one part for each fragment
+	Bytes    memory.Bytes
+	At       simtime.Time // the earliest time at which a copy may start
+	End      simtime.Time // when the last byte is at the destination
+	taken    memory.Bytes // bytes whose copy has started
+	ring     *Ring
+	copying  int32 // transfers in flight
+	Tile     int32 // the destination: a tile with one part for each fragment
+	DType    numeric.DType
+	Complete bool // the whole message is visible, or Err is set
+	waiting  bool // the receiver is parked in Await
 	// Into is set if the destination is memory instead of a tile. It appends to `to` the
 	// transfers that write bytes off to off+n of the message to memory, and returns the list.
 	// The ring sets From of these transfers.
-	Into  func(to []pe.Request, off, n memory.Bytes) []pe.Request
-	Order pe.Order // the place of the receive among the memory accesses of the kernel
+	Into func(to []pe.Request, off, n memory.Bytes) []pe.Request
 
 	Begun sim.Event // called when a message has been assigned and Send is set
 	Done  sim.Event // called when End is final
-
-	Send     oplog.ID     // the Send of the message in the op log
-	Complete bool         // the whole message is visible, or Err is set
-	Err      error        // a *Mismatch if the message does not have the requested dtype and size
-	End      simtime.Time // when the last byte is at the destination
-	taken    memory.Bytes // bytes whose copy has started
-	copying  int          // transfers in flight
-	waiting  bool         // the receiver is parked in Await
-	ring     *Ring
+	ID    oplog.ID  // the Recv in the op log; 0 without a log
+	Send  oplog.ID  // the Send of the message in the op log
+	Err   error     // a *Mismatch if the message does not have the requested dtype and size
+	Shape oplog.Shape
+	By    sim.Mark // the activity that posted the receive, in a trace
+	Line  string   // the kernel's line, in a trace
+	Order pe.Order // the place of the receive among the memory accesses of the kernel
 }
 
 // Reset prepares rc, which may have been used before, for a message of shape s, dtype d and
@@ -83,7 +82,7 @@ func (r *Ring) Post(rc *Receive) {
 // Waiting reports whether the ring has a message that no receive has requested and whose
 // first fragment is visible.
 func (r *Ring) Waiting() bool {
-	return len(r.posted) == 0 && r.taken < r.sent && r.batches.Front().known > 0
+	return len(r.posted) == 0 && r.taken < r.sent && r.batches.At(0).known > 0
 }
 
 // match assigns fragments to the posted receives, in order, and starts to copy the fragments
@@ -91,7 +90,7 @@ func (r *Ring) Waiting() bool {
 // known time.
 func (r *Ring) match() {
 	for len(r.posted) > 0 && r.taken < r.sent {
-		rc, b := r.posted[0], r.batches.Front()
+		rc, b := r.posted[0], r.batches.At(0)
 		if r.taken == b.first+uint64(b.known) {
 			return
 		}
@@ -103,10 +102,10 @@ func (r *Ring) match() {
 			return
 		}
 		ends := b.ends
-		r.batches.Pop()
 		r.popped++
+		r.batches.pop()
 		if ends {
-			r.posted = slices.Delete(r.posted, 0, 1)
+			r.posted = r.posted[:copy(r.posted, r.posted[1:])]
 			rc.complete()
 		}
 	}
@@ -120,8 +119,9 @@ func (rc *Receive) accept(m *Message) bool {
 		rc.complete()
 		return false
 	}
-	rc.Send = m.ID
-	rc.ring.queues.eng.Call(rc.Begun)
+	if rc.Send = m.ID; rc.Begun.Target != 0 {
+		rc.ring.queues.eng.Call(rc.Begun)
+	}
 	return true
 }
 
@@ -137,7 +137,7 @@ func (rc *Receive) complete() {
 func (r *Ring) startCopies(rc *Receive, b *batch) {
 	now := r.queues.eng.Now()
 	for end := b.first + uint64(b.known); r.taken < end; {
-		if b.stream.Open && r.inOrder() {
+		if b.stream.Open && r.inOrder {
 			r.copyStream(rc, b, end)
 			return
 		}
@@ -151,7 +151,7 @@ func (r *Ring) startCopies(rc *Receive, b *batch) {
 		}
 		bytes := min(r.SlotSize, b.bytes-memory.Bytes(n-b.first)*r.SlotSize)
 		r.taken++
-		if m := r.mark(n); m != nil {
+		if r.marks != nil {
 			r.recordDepth(max(at, now))
 		}
 		rc.taken += bytes
@@ -178,11 +178,13 @@ func (r *Ring) copyLocal(rc *Receive, b *batch, n uint64, bytes memory.Bytes, at
 		}
 		end, mark = dma.CopyAhead(&b.stream, at, by, rc.Line)
 	}
-	if m := r.mark(n); m != nil {
-		m.copy = mark
-	}
-	if r.copies != nil {
-		r.copies[n%uint64(r.Slots)] = slotCopy{end: end}
+	if !r.inOrder {
+		if m := r.mark(n); m != nil {
+			m.copy = mark
+		}
+		if r.copies != nil {
+			r.copies[r.slot(n)] = slotCopy{end: end}
+		}
 	}
 	if rc.taken == rc.Bytes {
 		dma.Arrive(rc.Tile, end, mark) // the earlier copies have ended
@@ -190,10 +192,6 @@ func (r *Ring) copyLocal(rc *Receive, b *batch, n uint64, bytes memory.Bytes, at
 	rc.finishCopy(end)
 	r.returnCredits(end, mark)
 }
-
-// inOrder reports whether credits return in the order of the fragments, because every copy
-// so far was within a TCM, and no trace records them.
-func (r *Ring) inOrder() bool { return r.marks == nil && r.copies == nil }
 
 // copyStream copies the fragments of b before fragment `end`, which have not arrived, as
 // copyLocal does. It is for long messages without a trace.
@@ -227,30 +225,35 @@ func (b *batch) received() sim.Mark {
 // the time `at` on.
 func (r *Ring) submitCopy(rc *Receive, b *batch, n uint64, bytes memory.Bytes, at simtime.Time, by sim.Mark) {
 	if r.copies == nil {
-		r.copies = make([]slotCopy, r.Slots)
+		r.copies, r.inOrder = make([]slotCopy, r.Slots), false
 	}
-	slot := n % uint64(r.Slots)
+	slot := r.slot(n)
 	f := &r.copies[slot]
 	*f = slotCopy{}
 	if rc.Into != nil || rc.ID != 0 { // the caller needs the end of the copy
 		f.receive = rc
 	}
+	requests := r.queues.copying[:0]
 	if rc.Into == nil {
-		r.requests = append(r.requests[:0], pe.Request{Op: memory.Read, Bytes: bytes, Path: r.Out, Fixed: true, Target: rc.Tile, Unordered: true})
+		requests = append(requests, pe.Request{Op: memory.Read, Bytes: bytes, Path: r.Out, Fixed: true, Target: rc.Tile, Unordered: true})
 	} else {
-		r.requests = rc.Into(r.requests[:0], rc.taken-bytes, bytes)
+		requests = rc.Into(requests, rc.taken-bytes, bytes)
 	}
-	f.parts = len(r.requests)
-	rc.copying += f.parts
-	from := r.slotAccess(slot, bytes)
-	for k := range r.requests {
-		q := &r.requests[k]
+	r.queues.copying = requests
+	f.parts = len(requests)
+	rc.copying += int32(f.parts)
+	var from pe.Access
+	if r.banked {
+		from = r.slotAccess(slot, bytes)
+	}
+	for k := range requests {
+		q := &requests[k]
 		q.Class, q.At, q.Tail, q.Order, q.Purpose, q.By, q.Line = fabric.Comm, at, r.Access, rc.Order, pe.Receive, by, rc.Line
 		q.Done = r.event(evCopied, uint32(slot))
 		if k == 0 {
 			q.Receives = b.received()
 		}
-		if from.Slice != 0 {
+		if r.banked {
 			n := max(q.Bytes, q.To.Region.Bytes())
 			q.From = from
 			q.From.Region = memory.Contiguous(from.Region.Addr, n)
@@ -269,7 +272,7 @@ func (r *Ring) submitCopy(rc *Receive, b *batch, n uint64, bytes memory.Bytes, a
 // `at`. If these copies cover the whole message, it calls Done.
 func (rc *Receive) finishCopy(at simtime.Time) {
 	rc.End = max(rc.End, at)
-	if rc.taken == rc.Bytes {
+	if rc.taken == rc.Bytes && rc.Done.Target != 0 {
 		rc.ring.queues.eng.Call(rc.Done)
 	}
 }

@@ -19,7 +19,9 @@ type Queues struct {
 	// log. It is not called without a log.
 	OnVisible func(oplog.ID)
 
-	rings sim.Pool[*Ring]
+	rings   sim.Pool[*Ring]
+	put     pe.Request   // the latest request of PutTile; other requests are not in the cache
+	copying []pe.Request // reused by submitCopy
 }
 
 // New returns a Queues without rings.
@@ -31,72 +33,114 @@ func New(eng *sim.Engine) *Queues {
 
 // End is one end of a ring.
 type End struct {
-	Name string // the PE and port: "sip0.cube0.pe1 east", "sip0.cube0.pe1 east (member 3)"
 	DMA  *pe.DMA
 	Proc *sim.Proc // the process of the kernel, while the kernel runs
 	Any  bool      // the receiver waits for a message on any of several queues
+	Name string    // the PE and port: "sip0.cube0.pe1 east", "sip0.cube0.pe1 east (member 3)"
 }
 
 // Config describes how a ring is built.
 type Config struct {
-	Slots      int  // number of slots
-	Local      bool // the slots are in the receiver's TCM
-	SlotSize   memory.Bytes
-	Memory     memory.ID
-	At         pe.Access         // the location of the slots in Memory
-	Path       []topology.LinkID // the links from the sender's TCM to the slots
-	Out        []topology.LinkID // the links from the slots to the receiver's TCM
-	Access     simtime.Time      // the delay that Memory adds to each write and each read
-	CreditTime simtime.Time      // how long a credit takes to return to the sender
+	SlotSize memory.Bytes
+	Slots    int // number of slots
 
 	// SlotFlits is the number of flits of a full slot, and SlotTime is how long the slowest
 	// link of Path takes to send them. SlotFlits is 0 if every fragment is a transfer of its
 	// own.
 	SlotFlits int64
 	SlotTime  simtime.Time
+
+	CreditTime simtime.Time      // how long a credit takes to return to the sender
+	Path       []topology.LinkID // the links from the sender's TCM to the slots
+	Access     simtime.Time      // the delay that Memory adds to each write and each read
+	Local      bool              // the slots are in the receiver's TCM
+	Memory     memory.ID
+	At         pe.Access         // the location of the slots in Memory
+	Out        []topology.LinkID // the links from the slots to the receiver's TCM
 }
 
-// Ring carries messages from one PE to another.
+// Ring carries messages from one PE to another. The fields that every message uses come
+// first, so that they are in few cache lines.
 type Ring struct {
-	sent    uint64          // fragments put into the ring
-	taken   uint64          // fragments whose copy out of the slot has started or has a known start
-	read    uint64          // fragments whose copy has ended or has a known end; the times of their credits are known
-	used    uint64          // returned credits that the sender has taken
-	batches sim.FIFO[batch] // batches that the receiver has not taken, in the order of sending
-	popped  uint32          // batches that the receiver has taken
-	wakeAt  uint64          // the value of read at which the sender is woken; 0 is never
-	credits []simtime.Time  // when the credit of fragment n arrives, at index n mod Slots
-	copies  []slotCopy      // by slot; nil if every copy so far was within a TCM
-	marks   *marks          // nil without a trace
-	posted  []*Receive      // receives that are not complete, in order
-	number  int32           // identifies the ring in events
-	queues  *Queues
-	From    End
-	To      End
-	Config
+	sent    uint64         // fragments put into the ring
+	taken   uint64         // fragments whose copy out of the slot has started or has a known start
+	read    uint64         // fragments whose copy has ended or has a known end; the times of their credits are known
+	used    uint64         // returned credits that the sender has taken
+	credits []simtime.Time // when the credit of fragment n arrives, at index n mod Slots
 
-	requests      []pe.Request    // reused by submitCopy
-	inlineBatches [4]batch        // initial storage of batches
+	queues  *Queues
+	batches batchFIFO // batches that the receiver has not taken, in the order of sending
+	popped  uint32    // batches that the receiver has taken
+	number  int32     // identifies the ring in events
+	inOrder bool      // credits return in the order of the fragments: every copy so far was within a TCM, and there is no trace
+	banked  bool      // the slots are in HBM
+	mask    uint64    // Slots-1 if Slots is a power of two, else 0
+	wakeAt  uint64    // the value of read at which the sender is woken; 0 is never
+	Config
+	posted []*Receive // receives that are not complete, in order
+	From   End
+	To     End
+
+	copies        []slotCopy      // by slot; nil if every copy so far was within a TCM
+	marks         *marks          // nil without a trace
+	inlinePosted  [1]*Receive     // initial storage of posted
 	inlineCredits [4]simtime.Time // initial storage of credits
+	inlineBatches [4]batch        // initial storage of batches
 }
 
 // batch is a sequence of fragments of one message that one transfer carries. The fragments
 // have numbers: fragment n of the ring is in slot n mod Slots.
 type batch struct {
 	Message
-	first  uint64 // number of the first fragment
-	count  int    // number of fragments
-	bytes  memory.Bytes
-	begins bool // has the first fragment of the message
-	ends   bool // has the last fragment of the message
+	first uint64 // number of the first fragment
+	count int32  // number of fragments
 	// known is the number of fragments of which it is known when they are visible: at the
 	// times of arrival, but not before since. If all are known, all have arrived.
-	known   int
-	arrival fabric.Arrival
+	known   int32
+	bytes   memory.Bytes
 	since   simtime.Time
+	begins  bool      // has the first fragment of the message
+	ends    bool      // has the last fragment of the message
+	arrived sim.Event // called when the batch is in its slots
+	write   sim.Mark  // the transfer in a trace; 0 if it has no bytes
+	arrival fabric.Arrival
 	stream  pe.CopyStream // the copies of fragments that have not arrived
-	arrived sim.Event     // called when the batch is in its slots
-	write   sim.Mark      // the transfer in a trace; 0 if it has no bytes
+}
+
+// batchFIFO is a queue of batches that reuses its space. A sim.FIFO would copy each batch
+// twice.
+type batchFIFO struct {
+	items []batch
+	head  int
+}
+
+// Len returns the number of batches.
+func (q *batchFIFO) Len() int { return len(q.items) - q.head }
+
+// At returns batch i, counted from the first. The pointer is valid until the next add.
+func (q *batchFIFO) At(i int) *batch { return &q.items[q.head+i] }
+
+// add adds a batch at the end and returns it. Its fields are zero or those of an earlier
+// batch whose messages are visible, so that its stream is not open.
+func (q *batchFIFO) add() *batch {
+	n := len(q.items)
+	if n == cap(q.items) {
+		n = copy(q.items, q.items[q.head:])
+		clear(q.items[n:])
+		q.head = 0
+		if n == cap(q.items) {
+			q.items = append(q.items, batch{})
+		}
+	}
+	q.items = q.items[:n+1]
+	return &q.items[n]
+}
+
+// pop removes the first batch.
+func (q *batchFIFO) pop() {
+	if q.head++; q.head == len(q.items) {
+		q.items, q.head = q.items[:0], 0
+	}
 }
 
 // slotCopy is the state of the copy out of a slot.
@@ -126,8 +170,11 @@ const (
 // Add adds a ring that carries messages from the end `from` to the end `to`.
 func (q *Queues) Add(from, to End, cfg Config) *Ring {
 	r := &Ring{Config: cfg, From: from, To: to, queues: q}
-	r.batches.Reuse(r.inlineBatches[:])
-	r.credits = r.inlineCredits[:0]
+	r.batches.items, r.posted, r.credits = r.inlineBatches[:0], r.inlinePosted[:0], r.inlineCredits[:0]
+	r.inOrder, r.banked = to.DMA.Trace == nil, r.At.Slice != 0
+	if n := uint64(r.Slots); n&(n-1) == 0 {
+		r.mask = n - 1
+	}
 	r.number = q.rings.Add(r)
 	if to.DMA.Trace != nil {
 		r.marks = &marks{slots: make([]slotMarks, r.Slots)}
@@ -137,6 +184,14 @@ func (q *Queues) Add(from, to End, cfg Config) *Ring {
 
 // Remove removes a ring, which must be empty.
 func (q *Queues) Remove(r *Ring) { q.rings.Take(r.number) }
+
+// slot returns the slot of fragment n.
+func (r *Ring) slot(n uint64) uint64 {
+	if r.mask != 0 {
+		return n & r.mask
+	}
+	return n % uint64(r.Slots)
+}
 
 // TakeCredits takes credits for at most n fragments that can travel together. It returns
 // their number, and when the sender has the first and the last of them, which is `now` or
@@ -153,11 +208,14 @@ func (r *Ring) TakeCredits(now simtime.Time, n int) (count int, first, last simt
 	if unused := int(max(r.sent, uint64(r.Slots)) - r.sent); unused > 0 { // slots that were never used
 		count = min(n, unused)
 	}
-	slot := r.used % uint64(r.Slots)
-	if last := r.used + uint64(n-count) - 1; count < n && last < r.read && r.inOrder() && r.credits[last%uint64(r.Slots)] <= now {
+	if count == n {
+		return count, first, last
+	}
+	if last := r.used + uint64(n-count) - 1; last < r.read && r.inOrder && r.credits[r.slot(last)] <= now {
 		r.used = last + 1 // all are there
 		return n, now, now
 	}
+	slot := r.slot(r.used)
 	for ; count < n && r.used < r.read; count++ {
 		at := max(now, r.credits[slot])
 		if count == 0 {
@@ -199,7 +257,10 @@ func (r *Ring) AwaitCredit(p *sim.Proc, now simtime.Time) {
 
 // Fragments returns the number of slots that a message of n bytes takes.
 func (r *Ring) Fragments(n memory.Bytes) int {
-	return max(1, int((n+r.SlotSize-1)/r.SlotSize))
+	if n <= r.SlotSize {
+		return 1
+	}
+	return int((n + r.SlotSize - 1) / r.SlotSize)
 }
 
 // Parts returns the number of transfers that bring a message of n bytes into a tile. Copies
@@ -218,26 +279,47 @@ func (r *Ring) Parts(n memory.Bytes) int {
 // the ring. If the caller sets req.Done, this event is called when the fragments are in
 // their slots.
 func (r *Ring) Put(m *Message, i, n int, req *pe.Request) {
-	from := memory.Bytes(i) * r.SlotSize
-	bytes := min(memory.Bytes(n)*r.SlotSize, m.Bytes-from)
-	seq := r.popped + uint32(r.batches.Len())
-	r.batches.Push(batch{
-		Message: *m, first: r.sent, count: n, bytes: bytes, begins: i == 0, ends: from+bytes >= m.Bytes, arrived: req.Done,
-	})
-	slot := r.sent % uint64(r.Slots)
-	r.sent += uint64(n)
+	slot := r.sent
+	seq, bytes := r.addBatch(m, i, n, req.Done)
 	req.More = i > 0
 	req.Op, req.Class, req.Queue, req.Unordered = memory.Write, fabric.Comm, r.number+1, req.From.Region.Rows == 0
 	if req.Path == nil {
 		req.Path, req.Fixed = r.Path, true
 	}
-	req.Bytes, req.To, req.Tail = bytes, r.slotAccess(slot, bytes), r.Access
+	req.Bytes, req.Tail = bytes, r.Access
+	if req.To = (pe.Access{}); r.banked {
+		req.To = r.slotAccess(r.slot(slot), bytes)
+	}
 	req.Done = r.event(evArrived, seq)
-	if n > 1 {
+	if req.Notice = 0; n > 1 {
 		req.Arriving, req.Notice = r.event(evArriving, seq), r.SlotFlits
 	}
 	req.Purpose = pe.Send
 	r.From.DMA.Submit(req)
+}
+
+// PutTile sends n fragments of message m from fragment i on, as Put does. The fragments are
+// in a tile of the sender. The request reaches the DMA engine at the time `at`.
+func (r *Ring) PutTile(m *Message, i, n int, tile int32, at simtime.Time) {
+	req := &r.queues.put
+	req.Source, req.At, req.Path, req.Done = tile, at, nil, sim.Event{}
+	r.Put(m, i, n, req)
+}
+
+// addBatch adds the batch of n fragments of message m from fragment i on. It returns the
+// number of the batch and its size. `arrived` is called when the batch is in its slots.
+func (r *Ring) addBatch(m *Message, i, n int, arrived sim.Event) (seq uint32, bytes memory.Bytes) {
+	seq = r.popped + uint32(r.batches.Len())
+	b := r.batches.add()
+	b.Message, b.bytes, b.begins, b.ends = *m, m.Bytes, true, true
+	if i > 0 || n > 1 || b.bytes > r.SlotSize {
+		from := memory.Bytes(i) * r.SlotSize
+		b.bytes = min(memory.Bytes(n)*r.SlotSize, m.Bytes-from)
+		b.begins, b.ends = i == 0, from+b.bytes >= m.Bytes
+	}
+	b.first, b.count, b.known, b.arrived = r.sent, int32(n), 0, arrived
+	r.sent += uint64(n)
+	return seq, b.bytes
 }
 
 // event returns an event about a batch, or about a slot if the kind is evCopied.
@@ -245,14 +327,10 @@ func (r *Ring) event(kind sim.Kind, n uint32) sim.Event {
 	return sim.Event{Target: r.queues.target, Kind: kind, Arg: uint64(r.number)<<32 | uint64(n)}
 }
 
-// slotAccess returns the first n bytes of a slot as the source or destination of a DMA
-// request. It returns the zero value if the slot is not in HBM, because then the request
-// needs only a path.
+// slotAccess returns the first n bytes of a slot in HBM as the source or destination of a
+// DMA request. Slots in other memories need only a path.
 func (r *Ring) slotAccess(slot uint64, n memory.Bytes) pe.Access {
 	a := r.At
-	if a.Slice == 0 {
-		return pe.Access{}
-	}
 	a.Region = memory.Contiguous(a.Region.Addr+memory.Addr(slot)*memory.Addr(r.SlotSize), n)
 	return a
 }
@@ -292,7 +370,7 @@ func (q *Queues) Handle(kind sim.Kind, arg uint64) {
 // records when those will be visible whose arrival is announced, except the last fragment of
 // b: the end of the transfer makes that one visible.
 func (r *Ring) announce(b *batch) {
-	known := min(int((b.arrival.First+b.arrival.Flits)/r.SlotFlits), b.count-1)
+	known := min(int32((b.arrival.First+b.arrival.Flits)/r.SlotFlits), b.count-1)
 	if known <= b.known { // fewer after the end of the transfer
 		return
 	}
@@ -308,7 +386,7 @@ func (r *Ring) makeVisible(b *batch) {
 	if b.stream.Open {
 		r.To.DMA.EndStream(&b.stream)
 	}
-	r.countVisible(b.count - min(b.known, 1)) // announce has counted one
+	r.countVisible(int(b.count - min(b.known, 1))) // announce has counted one
 	b.known, b.since = b.count, r.queues.eng.Now()
 	if b.ends && b.ID != 0 {
 		r.queues.OnVisible(b.ID)
@@ -354,24 +432,26 @@ func (r *Ring) returnCredits(at simtime.Time, by sim.Mark) {
 		r.credits = append(r.credits, make([]simtime.Time, r.Slots-len(r.credits))...)
 	}
 	for r.read < r.taken {
-		slot := r.read % uint64(r.Slots)
-		m := r.mark(r.read)
-		if r.copies != nil {
-			f := &r.copies[slot]
-			if f.parts > 0 {
-				break
-			}
-			if f.end > at { // a copy within a TCM that ends later
-				at = f.end
-				if m != nil {
-					by = m.copy
+		slot := r.slot(r.read)
+		if !r.inOrder {
+			m := r.mark(r.read)
+			if r.copies != nil {
+				f := &r.copies[slot]
+				if f.parts > 0 {
+					break
 				}
+				if f.end > at { // a copy within a TCM that ends later
+					at = f.end
+					if m != nil {
+						by = m.copy
+					}
+				}
+			}
+			if m != nil {
+				m.freed = by
 			}
 		}
 		r.credits[slot] = at + r.CreditTime
-		if m != nil {
-			m.freed = by
-		}
 		r.read++
 	}
 	r.wakeSender()
