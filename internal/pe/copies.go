@@ -39,8 +39,10 @@ func (s *copyServer) freeAt(at simtime.Time) simtime.Time {
 
 // advance adds the work that streams bring until the time `at`.
 func (s *copyServer) advance(at simtime.Time) {
-	if free := s.freeAt(at); free > at {
-		s.Hold(free)
+	if s.rate != 0 {
+		if free := s.freeAt(at); free > at {
+			s.Hold(free)
+		}
 	}
 	s.since = max(s.since, at)
 }
@@ -63,14 +65,14 @@ func (d *DMA) CopyLocal(at simtime.Time, n memory.Bytes, by, message sim.Mark, l
 	at = max(at, d.eng.Now()) + d.cfg.Setup
 	d.copies.advance(at)
 	start, end := d.copies.Serve(at, d.copies.time(n))
-	return end, d.recordCopy(at, start, end, by, message, line)
+	if d.Trace != nil {
+		mark = d.recordCopy(at, start, end, by, message, line)
+	}
+	return end, mark
 }
 
-// recordCopy records a copy in the trace and returns its activity, or 0 without a trace.
+// recordCopy records a copy in the trace, which must exist, and returns its activity.
 func (d *DMA) recordCopy(at, start, end simtime.Time, by, message sim.Mark, line string) sim.Mark {
-	if d.Trace == nil {
-		return 0
-	}
 	return d.Trace.recordStage(&d.Trace.copies, Op{Receive.String(), line}, at, start, end, by, message)
 }
 
@@ -95,7 +97,10 @@ func (d *DMA) CopyAhead(s *CopyStream, at simtime.Time, by sim.Mark, line string
 		start = max(start, d.copies.freeAt(at)-s.each) // freeAt includes this copy
 	}
 	s.end = start + s.each
-	return s.end, d.recordCopy(at, start, s.end, by, 0, line)
+	if d.Trace != nil {
+		mark = d.recordCopy(at, start, s.end, by, 0, line)
+	}
+	return s.end, mark
 }
 
 // CopyEvenly computes the next copies of stream s, which are asked for at the times `at`,

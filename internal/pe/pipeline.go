@@ -74,11 +74,6 @@ func (p *Pipeline) Push(c *Command) {
 	if p.Trace != nil {
 		c.Line = p.Trace.Line
 	}
-	for _, t := range c.Args {
-		if t != 0 {
-			p.tiles.slots[t].uses++
-		}
-	}
 	if p.pending.Len() == 0 && p.schedule(c) {
 		return
 	}
@@ -88,7 +83,19 @@ func (p *Pipeline) Push(c *Command) {
 // enqueue adds c to the commands that wait.
 //
 //go:noinline
-func (p *Pipeline) enqueue(c *Command) { p.pending.Push(queued{Command: *c}) }
+func (p *Pipeline) enqueue(c *Command) {
+	p.addUses(c, 1)
+	p.pending.Push(queued{Command: *c})
+}
+
+// addUses adds n to the number of readers of each operand of c whose end is not known yet.
+func (p *Pipeline) addUses(c *Command, n int32) {
+	for _, t := range c.Args {
+		if t != 0 {
+			p.tiles.slots[t].uses += n
+		}
+	}
+}
 
 // Await parks proc, whose clock is at the time `now`, until an engine of the PE has made
 // progress. The process must then test its condition again. `on` says what the process
@@ -113,7 +120,9 @@ func (p *Pipeline) run() {
 			if !q.composite.advance() {
 				break
 			}
-		} else if !p.schedule(&q.Command) {
+		} else if p.schedule(&q.Command) {
+			p.addUses(&q.Command, -1)
+		} else {
 			break
 		}
 		p.pending.Pop()
@@ -126,15 +135,14 @@ func (p *Pipeline) run() {
 func (p *Pipeline) schedule(c *Command) bool {
 	// A second set of registers takes the operands while the previous command runs.
 	at := max(c.At, p.began[c.Unit])
+	slots := p.tiles.slots
 	for _, t := range c.Args {
-		if t == 0 {
-			continue
+		if t != 0 {
+			at = max(at, slots[t].ready)
 		}
-		ready := p.tiles.slots[t].ready
-		if ready == simtime.Never {
-			return false
-		}
-		at = max(at, ready)
+	}
+	if at == simtime.Never {
+		return false
 	}
 	var by, fetch, store sim.Mark
 	if p.Trace != nil {
@@ -149,7 +157,6 @@ func (p *Pipeline) schedule(c *Command) bool {
 	}
 	for _, t := range c.Args {
 		if t != 0 {
-			p.tiles.slots[t].uses--
 			p.tiles.markBusy(t, fetched, fetch)
 		}
 	}

@@ -34,7 +34,10 @@ type Tiles struct {
 }
 
 // granule is the unit of allocation: the width of the TCM.
-const granule memory.Bytes = 256
+const (
+	granule      memory.Bytes = 1 << granuleShift
+	granuleShift              = 8
+)
 
 // maxTiles is the maximum number of tiles in TCM: the number of tile descriptors.
 const maxTiles = 1024
@@ -96,8 +99,9 @@ func (s *slot) bytes() memory.Bytes { return memory.Bytes(s.granules) * granule 
 // the tiles that were used last. If only tiles in `keep` and pinned tiles are left,
 // MakeSpace returns an *Overflow.
 func (m *Tiles) MakeSpace(n memory.Bytes, keep ...int32) (at simtime.Time, ok bool, err error) {
-	n = roundUp(n)
-	m.dropFreed()
+	if n = roundUp(n); m.lastFreed != 0 {
+		m.dropFreed()
+	}
 	for m.used+n > m.Size || m.count >= maxTiles {
 		old := m.oldest()
 		for old != 0 && m.slots[old].pinned {
@@ -125,11 +129,12 @@ func (m *Tiles) MakeSpace(n memory.Bytes, keep ...int32) (at simtime.Time, ok bo
 // tiles uses few slots again and again, and the state of these slots stays in the cache.
 func (m *Tiles) dropFreed() {
 	for now := m.dma.eng.Now(); m.lastFreed != 0; {
-		s := &m.slots[m.oldest()]
+		i := m.oldest()
+		s := &m.slots[i]
 		if s.uses > 0 || s.ready > now || s.busy > now {
 			return
 		}
-		m.evict(m.oldest())
+		m.evict(i)
 	}
 }
 
@@ -161,29 +166,31 @@ func (m *Tiles) reserve(more memory.Bytes) {
 	m.reserved += more
 }
 
-func roundUp(n memory.Bytes) memory.Bytes { return (n + granule - 1) / granule * granule }
+func roundUp(n memory.Bytes) memory.Bytes { return (n + granule - 1) &^ (granule - 1) }
 
 // New adds a tile of n bytes and returns its slot and version. MakeSpace must have made the
 // bytes free. The tile is ready when the given number of parts has arrived, or when a
 // command or SetReady sets its time.
 func (m *Tiles) New(n memory.Bytes, parts int) (int32, uint32) {
-	i := m.freeList
-	if i == 0 {
-		i = m.addSlot()
-	} else {
-		m.freeList = int32(m.slots[i].newer)
+	if m.freeList == 0 {
+		m.addSlot()
 	}
+	i, n := m.freeList, roundUp(n)
 	s := &m.slots[i]
-	*s = slot{version: s.version + 1, gone: s.gone, granules: int32(roundUp(n) / granule), ready: simtime.Never, parts: int32(parts)}
-	m.used += s.bytes()
+	m.freeList = int32(s.newer)
+	s.version++
+	s.granules, s.parts = int32(n>>granuleShift), int32(parts)
+	s.ready, s.busy, s.uses, s.waiting, s.pinned, s.freed = simtime.Never, 0, 0, 0, false, false
+	m.used += n
 	m.count++
-	m.link(i, m.newest(), 0)
+	m.addNewest(i)
 	return i, s.version
 }
 
-// addSlot adds a slot and returns its number. It does not use append, which would clear the
-// unused capacity.
-func (m *Tiles) addSlot() int32 {
+// addSlot adds a free slot. It does not use append, which would clear the unused capacity.
+//
+//go:noinline
+func (m *Tiles) addSlot() {
 	n := len(m.slots)
 	if n == cap(m.slots) {
 		grown := make([]slot, n, min(2*n, maxTiles+1))
@@ -194,21 +201,29 @@ func (m *Tiles) addSlot() int32 {
 	if m.dma.Trace != nil {
 		m.marks = append(m.marks, make([]slotMarks, n+1-len(m.marks))...)
 	}
-	return int32(n)
+	m.freeList = int32(n)
 }
 
 // Use marks tile i as the most recently used tile. If the tile was evicted or freed, Use
 // returns an *Overflow. Its field Asked is not set, because the size of the tile is no
 // longer known.
 func (m *Tiles) Use(i int32, version uint32) *Overflow {
-	if s := &m.slots[i]; s.version != version || s.freed {
-		return &Overflow{Size: m.Size, Gone: true, Freed: s.gone == version}
+	s := &m.slots[i]
+	if s.version != version || s.freed {
+		return m.gone(s, version)
 	}
-	if m.newest() != i {
-		m.unlink(i)
-		m.link(i, m.newest(), 0)
+	if s.newer != 0 { // it is not the newest
+		m.unlink(s)
+		m.addNewest(i)
 	}
 	return nil
+}
+
+// gone returns the error for the use of an evicted or freed tile. s is the slot that it had.
+//
+//go:noinline
+func (m *Tiles) gone(s *slot, version uint32) *Overflow {
+	return &Overflow{Size: m.Size, Gone: true, Freed: s.gone == version}
 }
 
 // Pin protects tile i from eviction until the kernel frees it.
@@ -224,14 +239,17 @@ func (m *Tiles) Pin(i int32) {
 func (m *Tiles) Free(i int32) {
 	s := &m.slots[i]
 	s.freed, s.gone = true, s.version
-	m.unpin(i)
-	m.unlink(i)
-	m.link(i, m.lastFreed, int32(m.slots[m.lastFreed].newer))
+	m.unpin(s)
+	m.unlink(s)
+	older := &m.slots[m.lastFreed]
+	s.older, s.newer = int16(m.lastFreed), older.newer
+	m.slots[s.newer].older = int16(i)
+	older.newer = int16(i)
 	m.lastFreed = i
 }
 
-func (m *Tiles) unpin(i int32) {
-	if s := &m.slots[i]; s.pinned {
+func (m *Tiles) unpin(s *slot) {
+	if s.pinned {
 		s.pinned = false
 		m.unevictable -= s.bytes()
 	}
@@ -253,10 +271,10 @@ func (m *Tiles) evict(i int32) {
 	if m.Forget != nil {
 		m.Forget(i)
 	}
-	m.unpin(i)
+	m.unpin(s)
 	m.used -= s.bytes()
 	m.count--
-	if m.unlink(i); i == m.lastFreed {
+	if m.unlink(s); i == m.lastFreed {
 		m.lastFreed = 0 // the freed tiles come first, so it was the only one
 	}
 	s.version++
@@ -264,18 +282,18 @@ func (m *Tiles) evict(i int32) {
 	m.freeList = i
 }
 
-func (m *Tiles) newest() int32 { return int32(m.slots[0].older) }
 func (m *Tiles) oldest() int32 { return int32(m.slots[0].newer) }
 
-// link inserts tile i into the list in order of use, between the tiles `older` and `newer`.
-// The number 0 stands for the end of the list.
-func (m *Tiles) link(i, older, newer int32) {
-	m.slots[i].older, m.slots[i].newer = int16(older), int16(newer)
-	m.slots[older].newer, m.slots[newer].older = int16(i), int16(i)
+// addNewest adds tile i at the end of the list in order of use. The number 0 stands for both
+// ends of the list.
+func (m *Tiles) addNewest(i int32) {
+	head, s := &m.slots[0], &m.slots[i]
+	s.older, s.newer = head.older, 0
+	m.slots[s.older].newer, head.older = int16(i), int16(i)
 }
 
-func (m *Tiles) unlink(i int32) {
-	s := &m.slots[i]
+// unlink removes the tile in slot s from the list in order of use.
+func (m *Tiles) unlink(s *slot) {
 	m.slots[s.older].newer, m.slots[s.newer].older = s.newer, s.older
 }
 
@@ -333,17 +351,25 @@ func (m *Tiles) resolve(i int32, at simtime.Time, by sim.Mark) {
 	if m.marks != nil {
 		m.marks[i].ready = by
 	}
+	if s.waiting != 0 {
+		m.formWaiting(s)
+	}
+}
+
+// formWaiting forms the descriptors of the requests that wait for the tile in slot s, in the
+// order in which they were submitted.
+func (m *Tiles) formWaiting(s *slot) {
+	pool := m.dma.pool
 	first := int32(0)
 	for r := s.waiting; r != 0; { // reverse the list, which has the latest request first
-		next := m.dma.pool[r].next
-		m.dma.pool[r].next = first
+		next := pool[r].next
+		pool[r].next = first
 		first, r = r, next
 	}
 	s.waiting = 0
 	for r := first; r != 0; {
-		q := &m.dma.pool[r]
-		next := q.next
-		m.dma.formDescriptor(r, q)
+		next := pool[r].next
+		m.dma.formDescriptor(r, &pool[r])
 		r = next
 	}
 }
