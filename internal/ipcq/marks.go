@@ -25,16 +25,37 @@ type slotMarks struct {
 // mark returns the trace activities of the slot that holds fragment n, or nil without a
 // trace.
 func (r *Ring) mark(n uint64) *slotMarks {
-	if r.marks == nil {
+	if !r.traced {
 		return nil
 	}
 	return &r.marks.slots[r.slot(n)]
 }
 
+// received returns the transfer of b in the trace if it has ended, else 0.
+func (r *Ring) received(b *batch) sim.Mark {
+	if !r.traced || b.known < b.count {
+		return 0
+	}
+	return b.write
+}
+
+// releasedBy returns the activity that allows the copy of a known fragment of b to start at
+// the time `at`.
+func (r *Ring) releasedBy(rc *Receive, b *batch, at simtime.Time) sim.Mark {
+	now := r.queues.eng.Now()
+	switch {
+	case rc.At >= at && rc.At > now:
+		return rc.By // the fragment arrives before the receiver's clock reaches the Recv
+	case at <= now:
+		return r.queues.eng.By
+	}
+	return b.write
+}
+
 // CreditBy returns the activity that returned the credit that the sender took last, or 0
 // without a trace.
 func (r *Ring) CreditBy() sim.Mark {
-	if r.marks == nil {
+	if !r.traced {
 		return 0
 	}
 	return r.marks.credit
@@ -42,10 +63,8 @@ func (r *Ring) CreditBy() sim.Mark {
 
 // countVisible records in the trace that n more fragments have become visible.
 func (r *Ring) countVisible(n int) {
-	if r.marks != nil {
-		r.marks.seen += uint64(n)
-		r.recordDepth(r.queues.eng.Now())
-	}
+	r.marks.seen += uint64(n)
+	r.recordDepth(r.queues.eng.Now())
 }
 
 // recordDepth records in the trace the depth of the queue from the time `at` on: the number

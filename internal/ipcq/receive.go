@@ -72,11 +72,12 @@ func (m *Message) describe() string {
 // requested.
 func (r *Ring) Post(rc *Receive) {
 	rc.ring, rc.By = r, r.queues.eng.By
-	if r.marks != nil {
+	if r.traced {
 		rc.Line = r.To.DMA.Trace.Line
 	}
-	r.posted = append(r.posted, rc)
-	r.match()
+	if r.posted = append(r.posted, rc); r.taken < r.sent {
+		r.match()
+	}
 }
 
 // Waiting reports whether the ring has a message that no receive has requested and whose
@@ -94,7 +95,7 @@ func (r *Ring) match() {
 		if r.taken == b.first+uint64(b.known) {
 			return
 		}
-		if b.begins && r.taken == b.first && !rc.accept(&b.Message) {
+		if b.begins && r.taken == b.first && !rc.accept(b) {
 			return
 		}
 		r.startCopies(rc, b)
@@ -105,21 +106,31 @@ func (r *Ring) match() {
 		r.popped++
 		r.batches.pop()
 		if ends {
-			r.posted = r.posted[:copy(r.posted, r.posted[1:])]
+			r.unpost()
 			rc.complete()
 		}
 	}
 }
 
-// accept assigns message m to rc and returns true. If m does not have the dtype and size
-// that rc requests, accept sets rc.Err, completes rc and returns false.
-func (rc *Receive) accept(m *Message) bool {
-	if m.Bytes != rc.Bytes || m.DType != rc.DType {
-		rc.Err = &Mismatch{rc.ring, *m, Message{Shape: rc.Shape, DType: rc.DType}}
+// unpost removes the first receive.
+func (r *Ring) unpost() {
+	n := len(r.posted) - 1
+	if n > 0 {
+		copy(r.posted, r.posted[1:])
+	}
+	r.posted = r.posted[:n]
+}
+
+// accept assigns the message of b to rc and returns true. If the message does not have the
+// dtype and size that rc requests, accept sets rc.Err, completes rc and returns false.
+func (rc *Receive) accept(b *batch) bool {
+	if b.message != rc.Bytes || b.dtype != rc.DType {
+		sent := Message{ID: b.ID, Shape: b.shape, DType: b.dtype, Bytes: b.message, After: b.after}
+		rc.Err = &Mismatch{rc.ring, sent, Message{Shape: rc.Shape, DType: rc.DType}}
 		rc.complete()
 		return false
 	}
-	if rc.Send = m.ID; rc.Begun.Target != 0 {
+	if rc.Send = b.ID; rc.Begun.Target != 0 {
 		rc.ring.queues.eng.Call(rc.Begun)
 	}
 	return true
@@ -137,25 +148,24 @@ func (rc *Receive) complete() {
 func (r *Ring) startCopies(rc *Receive, b *batch) {
 	now := r.queues.eng.Now()
 	for end := b.first + uint64(b.known); r.taken < end; {
-		if b.stream.Open && r.inOrder {
+		if b.count > 1 && b.stream.Open && r.inOrder {
 			r.copyStream(rc, b, end)
 			return
 		}
 		n := r.taken
 		at := max(rc.At, r.visibleAt(b, n))
-		by := b.write
-		if rc.At >= at && rc.At > now {
-			by = rc.By // the fragment arrives before the receiver's clock reaches the Recv
-		} else if at <= now {
-			by = r.queues.eng.By
+		bytes := b.bytes
+		if b.count > 1 {
+			bytes = min(r.SlotSize, bytes-memory.Bytes(n-b.first)*r.SlotSize)
 		}
-		bytes := min(r.SlotSize, b.bytes-memory.Bytes(n-b.first)*r.SlotSize)
 		r.taken++
-		if r.marks != nil {
+		var by sim.Mark
+		if r.traced {
+			by = r.releasedBy(rc, b, at)
 			r.recordDepth(max(at, now))
 		}
 		rc.taken += bytes
-		if r.Local && rc.Into == nil {
+		if r.local && rc.Into == nil {
 			r.copyLocal(rc, b, n, bytes, at, by)
 		} else {
 			r.submitCopy(rc, b, n, bytes, at, by)
@@ -169,8 +179,8 @@ func (r *Ring) copyLocal(rc *Receive, b *batch, n uint64, bytes memory.Bytes, at
 	dma := r.To.DMA
 	var end simtime.Time
 	var mark sim.Mark
-	if now := r.queues.eng.Now(); at <= now || b.known == b.count || b.arrival.Flits < 2 {
-		end, mark = dma.CopyLocal(at, bytes, by, b.received(), rc.Line)
+	if b.known == b.count || at <= r.queues.eng.Now() || b.arrival.Flits < 2 {
+		end, mark = dma.CopyLocal(at, bytes, by, r.received(b), rc.Line)
 	} else {
 		if !b.stream.Open {
 			a := &b.arrival
@@ -213,14 +223,6 @@ func (r *Ring) copyStream(rc *Receive, b *batch, end uint64) {
 	r.wakeSender()
 }
 
-// received returns the transfer of b in the trace if it has ended, else 0.
-func (b *batch) received() sim.Mark {
-	if b.known < b.count {
-		return 0
-	}
-	return b.write
-}
-
 // submitCopy submits the transfers that copy fragment n of b to the destination of rc, from
 // the time `at` on.
 func (r *Ring) submitCopy(rc *Receive, b *batch, n uint64, bytes memory.Bytes, at simtime.Time, by sim.Mark) {
@@ -251,7 +253,7 @@ func (r *Ring) submitCopy(rc *Receive, b *batch, n uint64, bytes memory.Bytes, a
 		q.Class, q.At, q.Tail, q.Order, q.Purpose, q.By, q.Line = fabric.Comm, at, r.Access, rc.Order, pe.Receive, by, rc.Line
 		q.Done = r.event(evCopied, uint32(slot))
 		if k == 0 {
-			q.Receives = b.received()
+			q.Receives = r.received(b)
 		}
 		if r.banked {
 			n := max(q.Bytes, q.To.Region.Bytes())

@@ -48,19 +48,20 @@ type Config struct {
 	// link of Path takes to send them. SlotFlits is 0 if every fragment is a transfer of its
 	// own.
 	SlotFlits int64
-	SlotTime  simtime.Time
 
 	CreditTime simtime.Time      // how long a credit takes to return to the sender
 	Path       []topology.LinkID // the links from the sender's TCM to the slots
 	Access     simtime.Time      // the delay that Memory adds to each write and each read
+	SlotTime   simtime.Time      // see SlotFlits
 	Local      bool              // the slots are in the receiver's TCM
 	Memory     memory.ID
 	At         pe.Access         // the location of the slots in Memory
 	Out        []topology.LinkID // the links from the slots to the receiver's TCM
 }
 
-// Ring carries messages from one PE to another. The fields that every message uses come
-// first, so that they are in few cache lines.
+// Ring carries messages from one PE to another. The blocks of fields up to inlineBatches, a
+// batch, and the first fields of Config each take one cache line: a Ring starts 56 bytes
+// before a line. The sender and the receiver of a short message use few of these lines.
 type Ring struct {
 	sent    uint64         // fragments put into the ring
 	taken   uint64         // fragments whose copy out of the slot has started or has a known start
@@ -72,39 +73,53 @@ type Ring struct {
 	batches batchFIFO // batches that the receiver has not taken, in the order of sending
 	popped  uint32    // batches that the receiver has taken
 	number  int32     // identifies the ring in events
+	mask    uint64    // Slots-1 if Slots is a power of two, else 0
 	inOrder bool      // credits return in the order of the fragments: every copy so far was within a TCM, and there is no trace
 	banked  bool      // the slots are in HBM
-	mask    uint64    // Slots-1 if Slots is a power of two, else 0
-	wakeAt  uint64    // the value of read at which the sender is woken; 0 is never
-	Config
-	posted []*Receive // receives that are not complete, in order
-	From   End
-	To     End
+	local   bool      // as Config.Local
+	traced  bool      // marks is set
 
-	copies        []slotCopy      // by slot; nil if every copy so far was within a TCM
-	marks         *marks          // nil without a trace
-	inlinePosted  [1]*Receive     // initial storage of posted
+	From   End
+	posted []*Receive // receives that are not complete, in order
+
+	To           End
+	wakeAt       uint64      // the value of read at which the sender is woken; 0 is never
+	inlinePosted [1]*Receive // initial storage of posted
+	marks        *marks      // nil without a trace
+
 	inlineCredits [4]simtime.Time // initial storage of credits
-	inlineBatches [4]batch        // initial storage of batches
+	copies        []slotCopy      // by slot; nil if every copy so far was within a TCM
+	_             int64
+
+	inlineBatches [4]batch // initial storage of batches
+	Config
 }
 
 // batch is a sequence of fragments of one message that one transfer carries. The fragments
-// have numbers: fragment n of the ring is in slot n mod Slots.
+// have numbers: fragment n of the ring is in slot n mod Slots. The fields of the first block,
+// which take one cache line, suffice for a short message without a log and a trace.
 type batch struct {
-	Message
-	first uint64 // number of the first fragment
-	count int32  // number of fragments
-	// known is the number of fragments of which it is known when they are visible: at the
-	// times of arrival, but not before since. If all are known, all have arrived.
-	known   int32
+	ID      oplog.ID     // as the fields of the Message with the same names
+	message memory.Bytes // the size of the message
+	after   pe.Order
+	first   uint64 // number of the first fragment
 	bytes   memory.Bytes
 	since   simtime.Time
-	begins  bool      // has the first fragment of the message
-	ends    bool      // has the last fragment of the message
+	count   int32 // number of fragments
+	// known is the number of fragments of which it is known when they are visible: at the
+	// times of arrival, but not before since. If all are known, all have arrived.
+	known  int32
+	dtype  numeric.DType
+	begins bool // has the first fragment of the message
+	ends   bool // has the last fragment of the message
+	calls  bool // arrived is set
+
+	shape   oplog.Shape
 	arrived sim.Event // called when the batch is in its slots
-	write   sim.Mark  // the transfer in a trace; 0 if it has no bytes
+	write   sim.Mark  // the transfer in a trace; 0 if it has no bytes, and without a trace
 	arrival fabric.Arrival
 	stream  pe.CopyStream // the copies of fragments that have not arrived
+	_       [2]int64
 }
 
 // batchFIFO is a queue of batches that reuses its space. A sim.FIFO would copy each batch
@@ -171,12 +186,13 @@ const (
 func (q *Queues) Add(from, to End, cfg Config) *Ring {
 	r := &Ring{Config: cfg, From: from, To: to, queues: q}
 	r.batches.items, r.posted, r.credits = r.inlineBatches[:0], r.inlinePosted[:0], r.inlineCredits[:0]
-	r.inOrder, r.banked = to.DMA.Trace == nil, r.At.Slice != 0
+	r.traced = to.DMA.Trace != nil
+	r.inOrder, r.banked, r.local = !r.traced, r.At.Slice != 0, r.Local
 	if n := uint64(r.Slots); n&(n-1) == 0 {
 		r.mask = n - 1
 	}
 	r.number = q.rings.Add(r)
-	if to.DMA.Trace != nil {
+	if r.traced {
 		r.marks = &marks{slots: make([]slotMarks, r.Slots)}
 	}
 	return r
@@ -266,7 +282,7 @@ func (r *Ring) Fragments(n memory.Bytes) int {
 // Parts returns the number of transfers that bring a message of n bytes into a tile. Copies
 // within a TCM count as one, because they end in order.
 func (r *Ring) Parts(n memory.Bytes) int {
-	if r.Local {
+	if r.local {
 		return 1
 	}
 	return r.Fragments(n)
@@ -292,7 +308,7 @@ func (r *Ring) Put(m *Message, i, n int, req *pe.Request) {
 	}
 	req.Done = r.event(evArrived, seq)
 	if req.Notice = 0; n > 1 {
-		req.Arriving, req.Notice = r.event(evArriving, seq), r.SlotFlits
+		req.Arriving, req.Notice = evArriving, r.SlotFlits
 	}
 	req.Purpose = pe.Send
 	r.From.DMA.Submit(req)
@@ -311,13 +327,17 @@ func (r *Ring) PutTile(m *Message, i, n int, tile int32, at simtime.Time) {
 func (r *Ring) addBatch(m *Message, i, n int, arrived sim.Event) (seq uint32, bytes memory.Bytes) {
 	seq = r.popped + uint32(r.batches.Len())
 	b := r.batches.add()
-	b.Message, b.bytes, b.begins, b.ends = *m, m.Bytes, true, true
+	b.ID, b.message, b.after, b.dtype, b.shape = m.ID, m.Bytes, m.After, m.DType, m.Shape
+	b.bytes, b.begins, b.ends = m.Bytes, true, true
 	if i > 0 || n > 1 || b.bytes > r.SlotSize {
 		from := memory.Bytes(i) * r.SlotSize
 		b.bytes = min(memory.Bytes(n)*r.SlotSize, m.Bytes-from)
 		b.begins, b.ends = i == 0, from+b.bytes >= m.Bytes
 	}
-	b.first, b.count, b.known, b.arrived = r.sent, int32(n), 0, arrived
+	b.first, b.count, b.known = r.sent, int32(n), 0
+	if b.calls = arrived.Target != 0; b.calls {
+		b.arrived = arrived
+	}
 	r.sent += uint64(n)
 	return seq, b.bytes
 }
@@ -348,16 +368,20 @@ func (q *Queues) Handle(kind sim.Kind, arg uint64) {
 	switch kind {
 	case evArriving:
 		b.arrival, b.write = r.From.DMA.Arrival(), q.eng.By
-		r.From.DMA.After(b.After, r.event(evAnnounced, n))
+		r.From.DMA.After(b.after, r.event(evAnnounced, n))
 	case evAnnounced:
 		r.announce(b)
 	case evArrived:
-		if b.write = 0; b.bytes > 0 { // a batch without bytes may have no transfer that reads it
-			b.write = q.eng.By
+		if r.traced {
+			if b.write = 0; b.bytes > 0 { // a batch without bytes may have no transfer that reads it
+				b.write = q.eng.By
+			}
 		}
-		q.eng.Call(b.arrived)
-		if !r.From.DMA.Settled(b.After) {
-			r.From.DMA.After(b.After, r.event(evVisible, n))
+		if b.calls {
+			q.eng.Call(b.arrived)
+		}
+		if !r.From.DMA.Settled(b.after) {
+			r.From.DMA.After(b.after, r.event(evVisible, n))
 			return
 		}
 		r.makeVisible(b)
@@ -374,7 +398,7 @@ func (r *Ring) announce(b *batch) {
 	if known <= b.known { // fewer after the end of the transfer
 		return
 	}
-	if b.known == 0 {
+	if r.traced && b.known == 0 {
 		r.countVisible(1)
 	}
 	b.known, b.since = known, r.queues.eng.Now()
@@ -383,10 +407,12 @@ func (r *Ring) announce(b *batch) {
 
 // makeVisible makes all fragments of b visible to the receiver.
 func (r *Ring) makeVisible(b *batch) {
-	if b.stream.Open {
+	if b.count > 1 && b.stream.Open {
 		r.To.DMA.EndStream(&b.stream)
 	}
-	r.countVisible(int(b.count - min(b.known, 1))) // announce has counted one
+	if r.traced {
+		r.countVisible(int(b.count - min(b.known, 1))) // announce has counted one
+	}
 	b.known, b.since = b.count, r.queues.eng.Now()
 	if b.ends && b.ID != 0 {
 		r.queues.OnVisible(b.ID)

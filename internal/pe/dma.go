@@ -33,8 +33,8 @@ type Request struct {
 	Unordered bool      // takes no place in program order: for queue slots and signals
 	Begun     sim.Event // called when it starts to read
 	Done      sim.Event // called when the last byte has arrived and Tail has passed
-	Arriving  sim.Event // called as the event of the same name of a fabric.Transfer
-	Notice    int64     // likewise
+	Notice    int64     // as the field of the same name of a fabric.Transfer
+	Arriving  sim.Kind  // the Arriving event of the transfer has this kind, and Target and Arg of Done
 
 	// For traces:
 	Purpose  Purpose
@@ -83,36 +83,44 @@ func (r *Request) size() memory.Bytes {
 // request then waits for earlier accesses of the program to the same memory, and at last
 // for its channel.
 //
-// The fields that every request uses come first, so that they are in few cache lines.
+// The fields that every request uses come first. They are in few cache lines: a DMA starts 24
+// bytes before a line, as part of a machine.PE.
 type DMA struct {
 	Trace *Trace // nil without a trace
 	Usage *Usage // nil if usage is not recorded
+	eng   *sim.Engine
 
-	eng      *sim.Engine
 	fab      *fabric.Fabric
 	tiles    *Tiles
 	cfg      *topology.DMA
+	pool     []request // requests by number; 0 is none
+	freeList int32     // the first unused request; 0 is none
 	target   sim.Target
-	freeList int32           // the first unused request; 0 is none
-	pool     []request       // requests by number; 0 is none
+	inFlight int // requests that have not ended
+
 	program  []orderedAccess // ordered accesses that have not ended, in program order
 	channels [2]dmaChannel
-	inFlight int   // requests that have not ended
-	last     Order // the last place that was taken
 	meter    usageMeter
-	copies   copyServer   // copies within the TCM
-	fences   []fence      // events that wait for some of the accesses in program
-	stalled  []int32      // requests that wait for some of the accesses in program
-	ends     []accessPair // by request; only for requests with such an end
-	inline   [4]request   // initial storage of pool
-	idle     sim.Cond
-	queues   [2][2][]int32       // requests that wait for a channel, by channel and class
-	paths    [][]topology.LinkID // copies of paths, by request
 
+	copies copyServer // copies within the TCM
+	last   Order      // the last place that was taken
 	// Followed, unless nil, is called with an operation and the earlier operation that it
 	// waited for because both use the same memory.
 	Followed func(id, other oplog.ID)
+
+	inline [4]request // initial storage of pool
+
+	fences  []fence      // events that wait for some of the accesses in program
+	stalled []int32      // requests that wait for some of the accesses in program
+	ends    []accessPair // by request; only for requests with such an end
+	ids     []operations // by request; only if Followed is set
+	idle    sim.Cond
+	queues  [2][2][]int32       // requests that wait for a channel, by channel and class
+	paths   [][]topology.LinkID // copies of paths, by request
 }
+
+// operations has the operation of a request, and the one that it waited for last; 0 is none.
+type operations struct{ own, waitedFor oplog.ID }
 
 // accessPair holds the two ends of a request. An end that is not a region of memory has no
 // meaning.
@@ -124,17 +132,22 @@ type dmaChannel struct {
 	waiting int32 // requests in queues
 }
 
-// request is a Request that the engine has accepted. The fields that every request uses come
-// first.
+// request is a Request that the engine has accepted. It takes two cache lines.
 type request struct {
-	path      []topology.LinkID
-	bytes     memory.Bytes
-	done      sim.Event
+	path   []topology.LinkID
+	bytes  memory.Bytes
+	done   sim.Event
+	source int32
+	target int32
+	next   int32 // the next request that waits for the same tile, or the next in freeList
+	queue  int32
+
 	at        simtime.Time
-	source    int32
-	target    int32
-	next      int32 // the next request that waits for the same tile, or the next in freeList
-	queue     int32
+	tail      simtime.Time
+	begun     sim.Event
+	order     Order
+	notice    int64
+	arriving  sim.Kind
 	op        memory.Op
 	class     fabric.Class
 	reads     bool // From is a region of memory
@@ -142,13 +155,7 @@ type request struct {
 	unordered bool
 	placed    bool // has a place of its own in program
 	more      bool
-	tail      simtime.Time
-	notice    int64
-	begun     sim.Event
-	order     Order
-	waitedFor oplog.ID // the operation that it waited for last; 0 is none
-	id        oplog.ID
-	arriving  sim.Event // valid if notice is not 0
+	followed  bool // waited for an earlier access
 }
 
 const (
@@ -218,10 +225,10 @@ func (d *DMA) add(r *Request) int32 {
 		q.path = d.copyPath(i, r.Path)
 	}
 	q.bytes, q.at, q.done, q.source, q.target, q.queue = r.Bytes, r.At, r.Done, r.Source, r.Target, r.Queue
-	q.op, q.class, q.unordered, q.placed, q.more = r.Op, r.Class, r.Unordered, false, r.More
-	q.tail, q.begun, q.order, q.id, q.waitedFor = r.Tail, r.Begun, r.Order, r.ID, 0
-	if q.notice = r.Notice; q.notice > 0 {
-		q.arriving = r.Arriving
+	q.op, q.class, q.unordered, q.placed, q.more, q.followed = r.Op, r.Class, r.Unordered, false, r.More, false
+	q.tail, q.begun, q.order, q.notice, q.arriving = r.Tail, r.Begun, r.Order, r.Notice, r.Arriving
+	if d.Followed != nil {
+		d.addOperation(i, r.ID)
 	}
 	if q.reads, q.writes = r.From.Region.Rows > 0, r.To.Region.Rows > 0; q.reads || q.writes {
 		q.bytes = r.size()
@@ -247,6 +254,14 @@ func (d *DMA) copyPath(i int32, path []topology.LinkID) []topology.LinkID {
 	}
 	d.paths[i] = append(d.paths[i][:0], path...)
 	return d.paths[i]
+}
+
+// addOperation stores the operation of request i.
+func (d *DMA) addOperation(i int32, id oplog.ID) {
+	for len(d.ids) <= int(i) {
+		d.ids = append(d.ids, operations{})
+	}
+	d.ids[i] = operations{own: id}
 }
 
 // addEnds stores the ends of request i, which is r.
@@ -320,9 +335,13 @@ func (d *DMA) start(ch *dmaChannel, i int32) {
 		e := d.placeOf(i)
 		e.settled = !q.writes
 	}
-	d.eng.Call(q.begun)
-	if q.waitedFor != 0 && d.Followed != nil {
-		d.Followed(q.id, q.waitedFor)
+	if q.begun.Target != 0 {
+		d.eng.Call(q.begun)
+	}
+	if q.followed && d.Followed != nil {
+		if o := &d.ids[i]; o.waitedFor != 0 {
+			d.Followed(o.own, o.waitedFor)
+		}
 	}
 	var t fabric.Transfer
 	t.Path, t.Bytes, t.Class, t.Queue = q.path, q.bytes, q.class, q.queue
@@ -367,11 +386,13 @@ func (d *DMA) Handle(kind sim.Kind, arg uint64) {
 			return
 		}
 		d.enqueue(i)
-		d.setCause(i) // a fence may wait for the start of this read
-		d.passFences()
+		if d.setCause(i); len(d.program) > 0 {
+			d.passFences() // a fence may wait for the start of this read
+		}
 	case evArriving:
 		d.setCause(i)
-		d.eng.Call(d.pool[i].arriving)
+		q := &d.pool[i]
+		d.eng.Call(sim.Event{Target: q.done.Target, Kind: q.arriving, Arg: q.done.Arg})
 	case evArrived:
 		d.setCause(i)
 		if d.Trace != nil {

@@ -122,8 +122,7 @@ func (d *DMA) settled(o Order) bool {
 
 // mustFollow reports whether request i must wait for an earlier access in the program. This
 // is so if the request reads memory that the earlier access writes, or writes memory that
-// the earlier access reads or writes. mustFollow records the operation of that access in
-// the request.
+// the earlier access reads or writes. mustFollow records the operation of that access.
 func (d *DMA) mustFollow(i int32) bool {
 	q := &d.pool[i]
 	if q.unordered {
@@ -141,7 +140,9 @@ func (d *DMA) mustFollow(i int32) bool {
 		if q.reads && e.writes && mine.from.Overlaps(&earlier.to) ||
 			q.writes && e.reads && mine.to.Overlaps(&earlier.from) ||
 			q.writes && e.writes && mine.to.Overlaps(&earlier.to) {
-			q.waitedFor = d.pool[e.request].id
+			if q.followed = true; d.Followed != nil {
+				d.ids[i].waitedFor = d.ids[e.request].own
+			}
 			return true
 		}
 	}

@@ -36,22 +36,23 @@ type Command struct {
 // command. The times of a command therefore follow by arithmetic when the times of its
 // operands are known, and only transfers need events.
 type Pipeline struct {
-	// Scheduled, unless nil, is called when the times of a command are known: `start` is
-	// the start of its fetch and `end` is the end of its store.
-	Scheduled func(id oplog.ID, start, end simtime.Time)
-	Usage     *Usage // nil if usage is not recorded
-	Trace     *Trace // nil without a trace
+	pending sim.FIFO[queued]
+	waiter  *sim.Proc // the process in Await; nil if there is none
+	tiles   *Tiles
+	eng     *sim.Engine
+	Trace   *Trace // nil without a trace
 
 	Fetch, Store sim.Server
 	Units        [numUnits]sim.Server
 
-	eng        *sim.Engine
-	target     sim.Target
-	tiles      *Tiles
+	began [numUnits]simtime.Time // when the last command of each unit started to run
+	Usage *Usage                 // nil if usage is not recorded
+	// Scheduled, unless nil, is called when the times of a command are known: `start` is
+	// the start of its fetch and `end` is the end of its store.
+	Scheduled func(id oplog.ID, start, end simtime.Time)
+
 	dma        *DMA
-	pending    sim.FIFO[queued]
-	began      [numUnits]simtime.Time // when the last command of each unit started to run
-	waiter     *sim.Proc              // the process in Await; nil if there is none
+	target     sim.Target
 	composites sim.Pool[*Composite]
 }
 

@@ -16,21 +16,21 @@ import (
 // the tile is still being read, the kernel waits. If the tiles of a kernel do not fit, the
 // use of an evicted tile fails with Overflow.
 type Tiles struct {
-	Size memory.Bytes
-	// Forget, unless nil, is called with the slot of a tile that is evicted.
-	Forget func(slot int32)
+	Size      memory.Bytes
+	used      memory.Bytes // by tiles and reservations
+	slots     []slot       // slot 0 has no tile: it is the head of the list in order of use
+	dma       *DMA
+	pipeline  *Pipeline
+	freeList  int32 // the first free slot; 0 is none
+	lastFreed int32 // the tile that the kernel freed last, if it is still there; 0 is none
 
-	used        memory.Bytes // by tiles and reservations
-	count       int          // number of tiles
+	count int         // number of tiles
+	marks []slotMarks // by slot; nil without a trace
+	// Forget, unless nil, is called with the slot of a tile that is evicted.
+	Forget      func(slot int32)
 	unevictable memory.Bytes // by pinned tiles and reservations
 	reserved    memory.Bytes // by reservations
-	slots       []slot       // slot 0 has no tile: it is the head of the list in order of use
-	marks       []slotMarks  // by slot; nil without a trace
-	freeList    int32        // the first free slot; 0 is none
-	lastFreed   int32        // the tile that the kernel freed last, if it is still there; 0 is none
 	freedBy     sim.Mark     // the activity that the latest call of MakeSpace waited for
-	dma         *DMA
-	pipeline    *Pipeline
 }
 
 // granule is the unit of allocation: the width of the TCM.
