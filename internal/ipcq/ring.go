@@ -97,7 +97,7 @@ type Ring struct {
 
 // batch is a sequence of fragments of one message that one transfer carries. The fragments
 // have numbers: fragment n of the ring is in slot n mod Slots. The fields of the first block,
-// which take one cache line, suffice for a short message without a log and a trace.
+// which take one cache line, are all that the receiver of a short message needs.
 type batch struct {
 	ID      oplog.ID     // as the fields of the Message with the same names
 	message memory.Bytes // the size of the message
