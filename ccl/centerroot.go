@@ -39,11 +39,15 @@ func (p *Plan) hierarchy() Layout {
 // usesRootRings reports whether the root cubes of the devices exchange blocks around rings.
 // If it returns false, the tree continues between devices. This is so if rows and columns
 // of devices do not wrap, or if there is so little data that only the number of hops
-// matters.
+// matters, and the tree has fewer.
 func (p *Plan) usesRootRings() bool {
 	const little = 16 << 10 // bytes
 	l := p.hierarchy()
-	return l.W*l.H > 1 && l.wraps() && p.Count(0)*p.DType.Size() > little
+	if l.W*l.H == 1 || !l.wraps() {
+		return false
+	}
+	ringHops, treeHops := l.W-1+l.H-1, l.W/2+l.H/2 // one way: reduce, or reduce-scatter
+	return ringHops <= treeHops || p.Count(0)*p.DType.Size() > little
 }
 
 // gridTree is a tree over a grid. It goes along rows to the root's column, and along that

@@ -61,6 +61,27 @@ func checkContinuity(t *testing.T, limit float64, flit bool, sets ...string) {
 	})
 }
 
+// TestCenterRootChangesAlgorithm checks that center_root does not become faster with more data
+// where it changes from a tree to rings, at 16 KiB.
+func TestCenterRootChangesAlgorithm(t *testing.T) {
+	for _, sets := range [][]string{
+		{"system.sips.count=2"},
+		{"system.sips.count=3"},
+		{"system.sips.count=4", "system.sips.topology=torus_2d"},
+	} {
+		var times []float64
+		for _, size := range []topology.Bytes{16 << 10, 16<<10 + 4} {
+			times = append(times, *measure(t, Options{
+				Topology: system(t, "alpha_beta", sets...), Collective: ccl.AllReduce, Algorithm: "center_root",
+				RanksPer: PerSIP, NoCheck: true, Min: size, Max: size,
+			})[0].TimeUS)
+		}
+		if times[0] > 1.001*times[1] {
+			t.Errorf("%v: 16 KiB takes %v µs, 4 B more %v µs", sets, times[0], times[1])
+		}
+	}
+}
+
 // TestSendRecvTime checks the time of a sendrecv of 1 MiB on alpha_beta: the latency of a
 // link and the bytes divided by its bandwidth, in both fidelities.
 func TestSendRecvTime(t *testing.T) {
