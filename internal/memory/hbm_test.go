@@ -150,7 +150,9 @@ func TestTurnaround(t *testing.T) {
 }
 
 // TestServeInParts checks that an access that is served in several parts ends at the same
-// time as the same access served as a whole.
+// time as the same access served as a whole. Parts of a write whose flits arrive exactly at the
+// rate of the channels may end later, by less than a burst time: the channels serve a part from
+// its arrival on, and rows that do not end with a burst take more bursts than flits.
 func TestServeInParts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := Region{
@@ -184,7 +186,9 @@ func TestServeInParts(t *testing.T) {
 			got = max(got, parts.Serve(part, nil))
 			part.From = part.To
 		}
-		if got != want {
+		late := got - want
+		atRate := op == Write && gap == eightChannels.BurstTime/simtime.Time(eightChannels.Channels)
+		if late != 0 && (!atRate || late < 0 || late >= eightChannels.BurstTime) {
 			t.Fatalf("%+v in parts through at %v, whole at %v", r, got, want)
 		}
 	})
