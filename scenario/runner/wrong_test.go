@@ -192,15 +192,19 @@ func TestFailures(t *testing.T) {
 // TestStuck checks the error when all ranks wait forever. The simulated machine stops them
 // at once, and the timeout stops them on other backends.
 func TestStuck(t *testing.T) {
-	for backend, want := range map[string]string{
-		runner.Sim:    "probe_stuck@sip1.cube0.pe0 waits for signal 0 EQ 1",
-		runner.InProc: "not done within 50ms",
-		runner.SHM:    "not done within 50ms",
+	for _, tt := range []struct {
+		backend string
+		timeout time.Duration
+		want    string
+	}{
+		{runner.Sim, time.Minute, "probe_stuck@sip1.cube0.pe0 waits for signal 0 EQ 1"},
+		{runner.InProc, 50 * time.Millisecond, "not done within 50ms"},
+		{runner.SHM, 50 * time.Millisecond, "not done within 50ms"},
 	} {
-		_, err := runner.Run(t.Context(), runner.Options{Scenario: "probe_stuck", Backend: backend, Timeout: 50 * time.Millisecond})
+		_, err := runner.Run(t.Context(), runner.Options{Scenario: "probe_stuck", Backend: tt.backend, Timeout: tt.timeout})
 		var failed *runner.RankError
-		if !errors.As(err, &failed) || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: got %v, want a RankError with %s", backend, err, want)
+		if !errors.As(err, &failed) || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: got %v, want a RankError with %s", tt.backend, err, tt.want)
 		}
 	}
 }
