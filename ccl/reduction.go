@@ -63,7 +63,7 @@ func (p *Plan) Combine(x, y tl.Tile) tl.Tile {
 	return p.combineOther(x, y)
 }
 
-// combineOther is Combine for reductions that do not add. It is a function of its own, so
+// combineOther implements Combine for reductions that do not add. It is a separate function, so
 // that the stack frame of Combine stays small.
 func (p *Plan) combineOther(x, y tl.Tile) tl.Tile {
 	switch p.Reduction {

@@ -72,7 +72,7 @@ func (c *Transport) Send(port tl.Port, x tl.Tile) {
 	}
 }
 
-// sendToInbox is Send through an inbox.
+// sendToInbox implements Send for messages that go to inboxes.
 func (c *Transport) sendToInbox(port tl.Port, x tl.Tile) {
 	l, n := c.link(port), x.Dim(0)
 	if n > l.free {
@@ -92,7 +92,7 @@ func (c *Transport) Recv(port tl.Port, n int) tl.Tile {
 	return c.recvFromInbox(port, n)
 }
 
-// recvFromInbox is Recv through an inbox.
+// recvFromInbox implements Recv for messages that go to inboxes.
 func (c *Transport) recvFromInbox(port tl.Port, n int) tl.Tile {
 	l := c.link(port)
 	l.received++

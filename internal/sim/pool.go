@@ -41,9 +41,6 @@ type FIFO[T any] struct {
 	head  int
 }
 
-// Reuse makes an empty queue store its items in `space` while they fit.
-func (q *FIFO[T]) Reuse(space []T) { q.items = space[:0] }
-
 // Len returns the number of items.
 func (q *FIFO[T]) Len() int { return len(q.items) - q.head }
 
@@ -55,9 +52,6 @@ func (q *FIFO[T]) Push(v T) {
 	}
 	q.items = append(q.items, v)
 }
-
-// At returns item i, counted from the first. The pointer is valid until the next Push.
-func (q *FIFO[T]) At(i int) *T { return &q.items[q.head+i] }
 
 // Front returns the first item of a queue that is not empty.
 func (q *FIFO[T]) Front() *T { return &q.items[q.head] }
