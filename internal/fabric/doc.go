@@ -20,8 +20,7 @@
 //     trains (cut.go), so the number of events grows with messages and hops, not with bytes.
 //     At links that cannot delay it, a train takes no event (skip.go). A transfer without
 //     other traffic takes exactly the same time in both models. A single-flit message
-//     (singleflit.go) takes one event per link while the links are free, or one event for
-//     two links if the network is a Feeder.
+//     (singleflit.go) takes one event for its whole path while the links are idle.
 //
 // formula.go has the time of an uncontended transfer in closed form; the models never call
 // it.

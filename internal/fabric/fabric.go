@@ -48,14 +48,6 @@ type Network interface {
 	Hop(topology.LinkID) Hop
 }
 
-// Feeder is a Network that also reports which links are fed: all traffic of a fed link
-// arrives over one other link. The Train model uses this to save events; no time changes.
-type Feeder interface {
-	// FedBy returns the link over which all traffic of the given link arrives. It returns -1
-	// if traffic arrives over several links or starts at the given link.
-	FedBy(topology.LinkID) topology.LinkID
-}
-
 // SliceFeeder is a Network that also reports which links carry nothing but what is read from
 // one HBM slice.
 type SliceFeeder interface {
@@ -121,6 +113,8 @@ type Config struct {
 	Fidelity Fidelity
 	Flit     Bytes      // size of a flit
 	HBM      memory.HBM // description of every slice
+
+	stepwise bool // single-flit messages reserve no links; only in tests
 }
 
 // Stats has the counters of a link.
@@ -210,11 +204,12 @@ type message struct {
 	Bytes   Bytes
 	flits   int64 // number of flits, at least 1
 	Class   Class
-	banked  bool // whether an end is in HBM
-	queued  bool // whether the message belongs to a queue
-	began   bool // whether the message has started
-	noted   bool // whether the message has an Arriving event
-	waiting bool // whether flits wait at the source; only in the Train model
+	banked  bool   // whether an end is in HBM
+	queued  bool   // whether the message belongs to a queue
+	began   bool   // whether the message has started
+	noted   bool   // whether the message has an Arriving event
+	waiting bool   // whether flits wait at the source; only in the Train model
+	at      uint16 // the stage of the pending event of a single-flit message; likewise
 
 	source
 	chain  chain  // only for a message of a queue

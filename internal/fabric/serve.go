@@ -15,6 +15,11 @@ func (m *trains) arrive(i int32, at stage) {
 		m.serve(s, i)
 		return
 	}
+	if s.ahead > now {
+		m.withdraw(at, &s.linkState)
+		m.arrive(i, at)
+		return
+	}
 	if s.queues[t.class].join(m.all, &t.flitRange) {
 		m.drop(i)
 		return
@@ -331,7 +336,6 @@ func (m *trains) passLink(s *server, i int32, start, waits Time, p *place) {
 	t.atSource, t.refill, t.earlier = false, false, 0
 	m.skipUnlimited(&t.flitRange)
 	next := t.stage
-	s.lastArrival = max(s.lastArrival, t.head)
 	forwarded, at := m.forward(i)
 	if arrived.flits > 1 {
 		s.addService(&service{

@@ -19,6 +19,7 @@ type server struct {
 	turn  int64         // least number of flits after which two messages take turns
 	slice *memory.Slice // nil for a link
 	key   stage
+	feeds stage      // of a slice: the link that it feeds; or none, or notKnown
 	first [1]service // memory of active until two trains are in service
 }
 
@@ -50,21 +51,16 @@ const (
 // have used the link. When a train uses the link, the state moves to a server. A linkState
 // fits into one cache line, since a machine has many links.
 type linkState struct {
-	free        Time // when the link can serve the next train
-	lastArrival Time // when the train or message served last arrives at the next server
-	hop         Hop
-	bytes       Bytes
-	busy        Time
-	count       uint32 // number of single-flit messages
-	feeds       stage  // the link whose traffic all comes over this one; or none, or notKnown
-	used        bool   // false if the other fields are not set
+	free   Time // when the link can serve the next train
+	ahead  Time // when the single-flit message arrives that has reserved the link; past if none has
+	hop    Hop
+	bytes  Bytes
+	busy   Time
+	count  uint32 // number of single-flit messages
+	by     int32  // that message
+	used   bool   // false if the other fields are not set
+	served bool   // the state is in a server
 }
-
-// The values of linkState.feeds that are not links.
-const (
-	notKnown stage = -2
-	none     stage = -1
-)
 
 // server returns the server of stage st, which is a link or an HBM slice. It creates the
 // server on first use.
@@ -81,7 +77,9 @@ func (m *trains) server(st stage) *server {
 func (m *trains) findServer(st stage) *server {
 	slice, ok := hbmSlice(st)
 	if !ok {
-		s := m.newServer(server{linkState: *m.link(st), key: st, turn: m.turn})
+		l := m.link(st)
+		l.served = true
+		s := m.newServer(server{linkState: *l, key: st, turn: m.turn})
 		s.perFlit = s.hop.Bandwidth.Serialize(m.cfg.Flit)
 		m.byLink[st] = s
 		return s
@@ -92,7 +90,7 @@ func (m *trains) findServer(st stage) *server {
 	if m.slices[slice] == nil {
 		h := m.cfg.HBM
 		m.slices[slice] = m.newServer(server{
-			linkState: linkState{used: true, feeds: notKnown}, key: st, slice: memory.NewSlice(h),
+			linkState: linkState{used: true}, feeds: notKnown, key: st, slice: memory.NewSlice(h),
 			perFlit: h.BurstTime * Time(m.cfg.Flit) / Time(h.Burst) / Time(h.Channels),
 			turn:    max(m.turn, groupsPerTurn*int64(Bytes(h.Channels)*h.Burst/m.cfg.Flit)),
 		})
@@ -120,12 +118,12 @@ func (m *trains) newServer(s server) *server {
 
 // link returns the state of link st. It initializes the state on first use.
 func (m *trains) link(st stage) *linkState {
-	if s := m.byLink[st]; s != nil {
-		return &s.linkState
-	}
 	l := &m.links[st]
+	if l.served {
+		return &m.byLink[st].linkState
+	}
 	if !l.used {
-		l.used, l.hop, l.feeds = true, m.net.Hop(st), notKnown
+		l.used, l.hop = true, m.net.Hop(st)
 	}
 	return l
 }

@@ -6,48 +6,105 @@ import (
 )
 
 // A message of one flit that touches no HBM, such as a small queue message, a credit or a
-// command, cannot be split. While every link is free, it takes one event per link. Where it
-// must wait, it becomes a train.
+// command, cannot be split. While every link is free, it takes one event for the whole path:
+// it reserves the links ahead that are idle now. A message that arrives at a reserved link
+// earlier withdraws the reservation; the first message then arrives there with an event.
+// Where a message must wait, it becomes a train.
 
-// passSingleFlit sends message i over the given link, which is number st of its path, at
-// the current time. If the link is not free, the message becomes a train.
-//
-// If all traffic of the next link arrives over this link, no other message can come
-// between. Then the message passes both links in one event.
-func (m *trains) passSingleFlit(i int32, st int, link stage) {
+// passSingleFlit sends message i over the given link at the current time, and ahead over the
+// idle links that follow on its path. If the link is not free, the message becomes a train.
+func (m *trains) passSingleFlit(i int32, link stage) {
 	l := m.link(link) // the event carries the link, so that the loads of l and msg overlap
 	msg := &m.messages[i]
-	at := m.eng.Now()
-	if !m.isFree(link, at) {
-		m.convertToTrain(i, st)
+	now := m.eng.Now()
+	if l.ahead > now {
+		m.withdraw(link, l)
+	} else if !m.isFree(l, link, now) {
+		m.convertToTrain(i, int(msg.at))
 		return
 	}
-	for {
+	at := now
+	for st := int(msg.at); ; {
 		takes := m.serialize(l.hop.Bandwidth, msg.Bytes)
-		l.free = at + takes
+		if l.hop.Bandwidth != topology.Unlimited { // else no message waits
+			l.free = at + takes
+			l.ahead, l.by = at, i
+		}
 		l.bytes += msg.Bytes
 		l.busy += takes
 		l.count++
 		if m.observe != nil {
-			m.observePassage(i, true, Passage{Link: link, Bytes: msg.Bytes, Head: at, Start: at, End: l.free})
+			m.observePassage(i, true, Passage{Link: link, Bytes: msg.Bytes, Head: at, Start: at, End: at + takes, ID: m.passageOf(i, st)})
 		}
-		at = l.free + l.hop.Latency
+		at += takes + l.hop.Latency
 		if st++; st == len(msg.stages) {
-			m.eng.At(at, m.target, evSingleFlitEnd, uint64(uint32(i)))
+			msg.at = uint16(st)
+			m.eng.At(at, m.target, evSingleFlitEnd|msg.sequence(), uint64(uint32(i)))
 			return
 		}
-		next := msg.stages[st]
-		if l.feeds == notKnown {
-			l.feeds = m.fedLink(link, next)
+		link = msg.stages[st]
+		if l = m.link(link); at == now || !m.isIdle(l, link, now) || m.cfg.stepwise { // messages of this instant keep their order
+			msg.at = uint16(st)
+			m.eng.At(at, m.target, evSingleFlit|msg.sequence(), uint64(link)<<32|uint64(uint32(i)))
+			return
 		}
-		if l.feeds == next && l.lastArrival < m.eng.Now() && m.isFree(next, at) {
-			l, link = m.link(next), next
-			continue
-		}
-		l.lastArrival = max(l.lastArrival, at)
-		m.eng.At(at, m.target, evSingleFlit|sim.Kind(st)<<8, uint64(next)<<32|uint64(uint32(i)))
-		return
 	}
+}
+
+// passageOf returns the ID, for the observer, of the passage of single-flit message i over
+// link number st of its path.
+func (m *trains) passageOf(i int32, st int) uint64 {
+	for len(m.passages) <= int(i) {
+		m.passages = append(m.passages, 0)
+	}
+	if st == 0 {
+		m.passages[i] = m.passage
+		m.passage += uint64(len(m.messages[i].stages))
+	}
+	return m.passages[i] + 1 + uint64(st)
+}
+
+// sequence returns the part of an event's kind that distinguishes the pending event of a
+// single-flit message from those before a withdrawal.
+func (m *message) sequence() sim.Kind { return sim.Kind(m.endSeq) << kindBits }
+
+// isIdle reports whether link l, whose number is `link`, serves nothing now and has no
+// reservation.
+func (m *trains) isIdle(l *linkState, link stage, now Time) bool {
+	if l.free > now {
+		return false
+	}
+	if !l.served {
+		return true
+	}
+	s := m.byLink[link]
+	return s.queuesEmpty() && s.latest < now
+}
+
+// withdraw cancels the reservation of link l, whose number is `link`, and those that the same
+// message has made behind it. The message arrives at the link with an event.
+func (m *trains) withdraw(link stage, l *linkState) {
+	i, arrives, now := l.by, l.ahead, m.eng.Now()
+	msg := &m.messages[i]
+	for st := int(msg.at) - 1; ; st-- {
+		l := m.link(msg.stages[st])
+		takes := m.serialize(l.hop.Bandwidth, msg.Bytes)
+		if l.hop.Bandwidth != topology.Unlimited { // else no message waits
+			l.free, l.ahead = now, 0
+		}
+		l.bytes -= msg.Bytes
+		l.busy -= takes
+		l.count--
+		if m.observe != nil {
+			m.observe(Passage{Link: msg.stages[st], Class: msg.Class, Start: now, End: now, ID: m.passageOf(i, st), Cut: true})
+		}
+		if msg.stages[st] == link {
+			msg.at = uint16(st)
+			break
+		}
+	}
+	msg.endSeq++
+	m.eng.At(arrives, m.target, evSingleFlit|msg.sequence(), uint64(link)<<32|uint64(uint32(i)))
 }
 
 // serialize returns how long n bytes occupy a link of bandwidth bw. It caches recent
@@ -68,26 +125,17 @@ type serializeTime struct {
 	takes     Time
 }
 
-// fedLink returns the link `next` if the given link feeds it, else `none`. A link feeds
-// another link if all traffic of the other link arrives over it. Its own traffic then
-// continues only on the other link, so each link feeds at most one link. A link of unlimited
-// bandwidth, which large messages skip, neither feeds nor is fed.
-func (m *trains) fedLink(link, next stage) stage {
-	f, ok := m.net.(Feeder)
-	if !ok || f.FedBy(next) != link || m.isUnlimited(link) || m.isUnlimited(next) {
-		return none
+// isFree reports whether link l, whose number is `link`, can serve a single-flit message at
+// the time `at` without a wait.
+func (m *trains) isFree(l *linkState, link stage, at Time) bool {
+	if l.free > at {
+		return false
 	}
-	return next
-}
-
-// isFree reports whether a link can serve a single-flit message at the time `at` without a
-// wait. It considers only the traffic that has arrived by now.
-func (m *trains) isFree(link stage, at Time) bool {
+	if !l.served {
+		return true
+	}
 	s := m.byLink[link]
-	if s == nil {
-		return m.link(link).free <= at
-	}
-	if s.free > at || !s.queuesEmpty() {
+	if !s.queuesEmpty() {
 		return false
 	}
 	if s.latest <= at {

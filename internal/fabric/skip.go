@@ -138,6 +138,12 @@ func (m *trains) observeFirst(a *service, head Time) {
 	}
 }
 
+// The values of server.feeds that are not links.
+const (
+	notKnown stage = -2
+	none     stage = -1
+)
+
 // feeds reports whether slice s feeds the first link of a path, and that link is as fast as
 // the slice and not the last one.
 func (m *trains) feeds(s *server, stages []stage) bool {

@@ -1,6 +1,7 @@
 package fabric
 
 import (
+	"math"
 	"math/bits"
 
 	"github.com/kernbench/kernbench/internal/sim"
@@ -132,9 +133,10 @@ type trains struct {
 	recent       [4]serializeTime
 	runs         []unlimitedRun // hash table, see runSlot
 	runShift     int
-	usedRuns     int    // entries of runs in use
-	runsPending  bool   // bytes of runs may be missing in the counters of links
-	passage      uint64 // ID of the latest passage that may be cut; counted only with an observer
+	usedRuns     int      // entries of runs in use
+	runsPending  bool     // bytes of runs may be missing in the counters of links
+	passage      uint64   // ID of the latest passage that may be cut; counted only with an observer
+	passages     []uint64 // by message: the ID before those of a single-flit message; likewise
 }
 
 // source is the state of the source of a message in the Train model, which offers the trains
@@ -186,6 +188,9 @@ const (
 	evCut                           // the last flit arrives of a train that was cut after its head had arrived
 	evSingleFlit                    // a single-flit message arrives at its next link
 	evSingleFlitEnd                 // a single-flit message arrives at its destination
+
+	kindBits = 8 // the other bits of a kind are a sequence number
+	kindMask = 1<<kindBits - 1
 )
 
 // newTrains returns an idle Train model.
@@ -201,7 +206,7 @@ func newTrains(f *Fabric) *trains {
 
 // Handle handles an event of the model. The event constants say what each kind means.
 func (m *trains) Handle(kind sim.Kind, arg uint64) {
-	switch kind & 0xff {
+	switch kind & kindMask {
 	case evArrive:
 		m.arrive(int32(uint32(arg)), stage(arg>>32))
 	case evFree:
@@ -222,9 +227,13 @@ func (m *trains) Handle(kind sim.Kind, arg uint64) {
 	case evCut:
 		m.applyCut(m.cuts.Take(int32(arg)))
 	case evSingleFlit:
-		m.passSingleFlit(int32(uint32(arg)), int(kind>>8), stage(arg>>32))
+		if i := int32(uint32(arg)); m.messages[i].sequence() == kind&^kindMask {
+			m.passSingleFlit(i, stage(arg>>32))
+		}
 	case evSingleFlitEnd:
-		m.finish(int32(arg))
+		if i := int32(arg); m.messages[i].sequence() == kind&^kindMask {
+			m.finish(i)
+		}
 	}
 }
 
@@ -243,10 +252,10 @@ func (m *trains) stats(id topology.LinkID) Stats {
 // start starts message i: as a single-flit message if it has one flit and touches no HBM,
 // else as a train.
 func (m *trains) start(i int32) {
-	if msg := &m.messages[i]; msg.flits == 1 && !msg.banked {
+	if msg := &m.messages[i]; msg.flits == 1 && !msg.banked && len(msg.stages) <= math.MaxUint16 {
 		msg.refillSeq++ // cancels refills of an earlier message with this number
-		msg.waiting = false
-		m.passSingleFlit(i, 0, msg.stages[0])
+		msg.waiting, msg.at = false, 0
+		m.passSingleFlit(i, msg.stages[0])
 		if msg.queued && !msg.waiting {
 			m.startNext(i)
 		}

@@ -109,25 +109,6 @@ func (n network) Hop(id topology.LinkID) fabric.Hop {
 	return fabric.Hop{Bandwidth: l.Bandwidth, Latency: l.Latency + n.Node(l.To).Overhead}
 }
 
-// FedBy returns the link that all traffic uses directly before link `id`, or -1 if there is
-// no such link. Only two kinds of links have such a link before them. All traffic from the
-// DMA engine of a PE to its router comes from the TCM, and all traffic from the DMA engine
-// to the TCM comes from the router.
-func (n network) FedBy(id topology.LinkID) topology.LinkID {
-	l := n.Link(id)
-	from, to := n.Node(l.From), n.Node(l.To)
-	if from.Kind != topology.KindDMA {
-		return -1
-	}
-	sip, cube, pe := int(from.SIP), int(from.Cube), int(from.Index)
-	source := n.PENode(sip, cube, pe, topology.KindTCM)
-	if to.Kind == topology.KindTCM {
-		source = n.PERouter(sip, cube, pe)
-	}
-	feeder, _ := n.LinkBetween(source, l.From) // every PE has this link
-	return feeder
-}
-
 // FedBySlice reports whether link `id` leaves an HBM slice: all its traffic is read there.
 func (n network) FedBySlice(id topology.LinkID) bool {
 	return n.Node(n.Link(id).From).Kind == topology.KindHBM

@@ -50,13 +50,17 @@ func (r *Recorder) Links(n int, about func(link int) LinkInfo) *Links {
 }
 
 // Cut changes the passage with the given id, which has not ended: the link carries only
-// `bytes` bytes of it, until the time `end`.
+// `bytes` bytes of it, until the time `end`. A passage without bytes has no slice.
 func (ls *Links) Cut(link int, id uint64, bytes int64, end simtime.Time) {
-	pending := ls.links[link].pending
-	for i := range pending {
-		if p := &pending[i]; p.id == id {
-			p.bytes, p.end = bytes, max(p.start, end)
-		}
+	l := ls.links[link]
+	i := slices.IndexFunc(l.pending, func(p passage) bool { return p.id == id })
+	switch {
+	case i < 0:
+	case bytes == 0:
+		l.pending = slices.Delete(l.pending, i, i+1)
+	default:
+		p := &l.pending[i]
+		p.bytes, p.end = bytes, max(p.start, end)
 	}
 }
 
@@ -100,14 +104,11 @@ func (ls *Links) add(link int) *linkTrack {
 }
 
 // write writes pending passage number i as a slice of the trace and adds it to the
-// utilization of the link's kind. A passage of which no byte is left has no slice.
+// utilization of the link's kind.
 func (l *linkTrack) write(i int) {
 	p := &l.pending[i]
 	if i+1 < len(l.pending) {
 		p.end = min(p.end, l.pending[i+1].start)
-	}
-	if p.bytes == 0 && p.id != 0 {
-		return
 	}
 	l.args = [2]Arg{Number("bytes", p.bytes), Nanoseconds("wait_ns", p.waited)}
 	l.Track.Slice(Slice{Name: p.class, Start: p.start, End: p.end, Args: l.args[:]})
