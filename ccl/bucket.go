@@ -261,6 +261,9 @@ func newBucketPipeline(m *member, list []path) *pipeline {
 		pieces = max(1, min(messages/(16*steps), maxPieces, room/held, m.Ahead()/group))
 	}
 	c := newCutInto(largest, chunk, pieces)
+	if steps == 1 {
+		c.pieces = min(messages, pieces) // no rank forwards anything, so that segments need not be equal
+	}
 	l.segments = c.segments
 	for _, f := range all { // all flows have the same number of messages, in proportion to their shares
 		f.cut = c

@@ -82,6 +82,21 @@ func TestCenterRootChangesAlgorithm(t *testing.T) {
 	}
 }
 
+// TestTwoRanksSendAhead checks that four messages to the other of two ranks do not take longer
+// than five: the rank sends as many ahead in both cases.
+func TestTwoRanksSendAhead(t *testing.T) {
+	var times []float64
+	for _, size := range []topology.Bytes{64 << 10, 64<<10 + 8} {
+		times = append(times, *measure(t, Options{
+			Topology: system(t, "default", "system.sips.count=2"), Collective: ccl.ReduceScatter, Algorithm: "bidirectional_ring",
+			RanksPer: PerSIP, NoCheck: true, Min: size, Max: size,
+		})[0].TimeUS)
+	}
+	if times[0] > times[1] {
+		t.Errorf("64 KiB takes %v µs, 8 B more %v µs", times[0], times[1])
+	}
+}
+
 // TestSendRecvTime checks the time of a sendrecv of 1 MiB on alpha_beta: the latency of a
 // link and the bytes divided by its bandwidth, in both fidelities.
 func TestSendRecvTime(t *testing.T) {
