@@ -20,14 +20,24 @@ func TestContinuity(t *testing.T) {
 	checkContinuity(t, 1.03, true, "cube.hbm.channel_bandwidth=unlimited")
 }
 
-// TestContinuityWithChannels checks the property of TestContinuity within 25 %, with HBM
-// channels that take time and in the fidelity train.
-func TestContinuityWithChannels(t *testing.T) { checkContinuity(t, 1.25, false) }
+// TestContinuityWithChannels checks the property of TestContinuity in the fidelity train,
+// with HBM channels that take time. At most 2 % of the draws may take more than 3 % longer.
+// With 7,000 draws, 0.4 % do; flit by flit, 1.5 % do, because blocks that end within a burst
+// take longer, and so do congested exchanges: an all_to_all of 4 MiB less 64 B over a torus
+// of 4×4 takes 30 % longer than one of 4 MiB, in both fidelities.
+func TestContinuityWithChannels(t *testing.T) {
+	draws, above := checkContinuity(t, 1.4, false)
+	t.Logf("%d of %d draws take more than 3 %% longer than a larger size", above, draws)
+	if 100*above > 2*draws {
+		t.Errorf("%d of %d draws take more than 3 %% longer than a larger size, want at most 2 %%", above, draws)
+	}
+}
 
 // checkContinuity checks that no size takes more than `limit` times as long as a size that
 // is at most 4 KiB larger. If `flit` is set, it simulates every flit of the preset default,
-// and sizes of at most 128 KiB there.
-func checkContinuity(t *testing.T, limit float64, flit bool, sets ...string) {
+// and sizes of at most 128 KiB there. It returns the number of draws, and how many of the
+// sizes take more than 3 % longer than the larger size.
+func checkContinuity(t *testing.T, limit float64, flit bool, sets ...string) (draws, above int) {
 	systems := systems{}
 	rapid.Check(t, func(r *rapid.T) {
 		f, preset, graph := systems.draw(t, r, sets...)
@@ -55,10 +65,15 @@ func checkContinuity(t *testing.T, limit float64, flit bool, sets ...string) {
 		less, small := o.Min, *measure(t, o)[0].TimeUS
 		o.Min += topology.Bytes(max(unit, rapid.Int64Range(unit, max(unit, 4096)).Draw(r, "more")/unit*unit))
 		o.Max = o.Min
-		if large := *measure(t, o)[0].TimeUS; small > limit*large {
+		large := *measure(t, o)[0].TimeUS
+		if draws++; small > 1.03*large {
+			above++
+		}
+		if small > limit*large {
 			r.Fatalf("%v by %s on %s, %v: %v takes %.3f µs, more than %v with %.3f µs", c, o.Algorithm, preset, f, less, small, o.Min, large)
 		}
 	})
+	return draws, above
 }
 
 // TestCenterRootChangesAlgorithm checks that center_root does not become faster with more data
