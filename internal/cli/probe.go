@@ -18,8 +18,8 @@ and device, and reads of near and far HBM slices by PEs. docs/use/probe.md lists
 the cases. For each size it prints the closed form, the simulated time, whether
 both are equal, the bandwidth of the slowest part of the route, and how much of
 this bandwidth was used. For the smallest size it also prints when data passed
-each link. The time of a read starts when the memory begins to serve it; the
-travel of the request is not included.
+each link. Within a SIP, the time of a read starts when the memory begins to
+serve it; between SIPs, the travel of the request counts too.
 
 The exit status is 1 if a simulated time differs from its formula.`,
 		Example: `  kernbench probe

@@ -133,10 +133,23 @@ func (c *Core) submit(v *tl.Value, kind oplog.Kind, op memory.Op, id oplog.ID) {
 			r.Source, r.Target = 0, v.Slot
 		}
 		r.ID, r.At, r.Order, r.Begun, r.Done, r.Purpose = id, c.arrival(), order, begun, ended, accessKinds[kind].purpose
+		if r.WriteWay > 0 {
+			c.land(r)
+		}
 		c.pe.DMA.Submit(r)
 	}
 	if len(c.pieces) == 0 {
 		c.endAtOnce(id, begun, ended)
+	}
+}
+
+// land makes a write to another SIP take effect when it has ended there. The position that the
+// write holds with others ends with the acknowledgement.
+func (c *Core) land(r *pe.Request) {
+	r.Lands = true
+	if r.Order != 0 {
+		c.m.transfers.At(int32(r.Done.Arg)).acks++
+		r.Acknowledged = sim.Event{Target: r.Done.Target, Kind: evWriteKnown, Arg: r.Done.Arg}
 	}
 }
 
@@ -181,6 +194,7 @@ type transfer struct {
 	number       int           // index of the composite in System.Composites
 	reserved     memory.Bytes  // TCM for the composite's buffers
 	begins, ends int           // number of requests that have not begun and not ended
+	acks         int           // number of acknowledgements that have not arrived from other SIPs
 	done         sim.Event     // called at the end of a copy by the host
 }
 
@@ -199,14 +213,19 @@ func (m *System) Copy(id oplog.ID, kind oplog.Kind, parts int, done sim.Event) (
 	return m.addTransfer(transfer{id: id, kind: kind, begins: parts, ends: parts, done: done})
 }
 
-// endTransfer completes a transfer after its last request has ended.
-func (m *System) endTransfer(t transfer) {
+// recordTransfer records in the op log that the last request of a transfer has ended.
+func (m *System) recordTransfer(t *transfer) {
 	if t.id != 0 {
 		m.recordEnd(t.id, t.kind)
 		if t.composite != nil {
-			m.recordComposite(&t)
+			m.recordComposite(t)
 		}
 	}
+}
+
+// endTransfer completes a transfer after its last request has ended, and all acknowledgements
+// have arrived.
+func (m *System) endTransfer(t transfer) {
 	if t.order != 0 {
 		t.core.pe.DMA.Release(t.order)
 	}

@@ -5,6 +5,7 @@ import (
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/internal/pe"
 	"github.com/kernbench/kernbench/oplog"
+	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
 )
@@ -135,39 +136,76 @@ func (c *Core) setRequest(r *pe.Request, p *pe.Access, op memory.Op, class fabri
 	} else {
 		r.From, r.To = *p, pe.Access{}
 	}
-	if path := c.keptRoute(from, dest); path != nil {
-		r.Path, r.Fixed = path, true
+	if kept := c.keptRoute(op, from, dest); kept != nil {
+		r.Path, r.Fixed, r.Remote = kept.path, true, kept.remote
 		return
 	}
 	if r.Fixed {
 		r.Path, r.Fixed = nil, false // the path is in c.routes
 	}
 	r.Path = c.m.Route(r.Path[:0], from, dest)
+	r.Remote = c.m.Remote(op, from, dest, r.Path)
+}
+
+// Remote returns what concerns other SIPs of a DMA request that moves data from memory `from`
+// to memory `dest` over a path. The PE of the request is in the SIP of `dest` for a read, and
+// of `from` for a write.
+func (m *System) Remote(op memory.Op, from, dest memory.ID, path []topology.LinkID) (r pe.Remote) {
+	if from.SIP == dest.SIP {
+		return r
+	}
+	m.back = m.Route(m.back[:0], dest, from)
+	way := m.ControlTime(m.back)
+	if op == memory.Read {
+		r.ReadWay = way
+	} else {
+		r.Border, r.WriteWay = m.Border(path), way
+	}
+	return r
+}
+
+// ControlTime returns how long a credit, the request of a read or an acknowledgement takes
+// over a path: its latency, and a few bytes on the slowest link. Nothing delays it.
+func (m *System) ControlTime(path []topology.LinkID) simtime.Time {
+	return m.Graph.Latency(path) + m.Graph.Bottleneck(path).Serialize(m.Graph.Spec().PE.IPCQ.CreditBytes)
+}
+
+// Border returns the number of links of a path up to the first that leads to another SIP, or
+// 0 if the path stays within a SIP.
+func (m *System) Border(path []topology.LinkID) int32 {
+	for i, id := range path {
+		if l := m.Graph.Link(id); m.Graph.Node(l.From).SIP != m.Graph.Node(l.To).SIP {
+			return int32(i + 1)
+		}
+	}
+	return 0
 }
 
 // route is a path between two memories.
 type route struct {
 	from, dest memory.ID
 	path       []topology.LinkID
+	remote     pe.Remote // of a request to the memory that is not the TCM of the PE
 }
 
 // maxRoutes is the number of routes that a core keeps: most kernels use few memories.
 const maxRoutes = 4
 
-// keptRoute returns the path between two memories if the core keeps it or can still add it
-// to its list, else nil.
-func (c *Core) keptRoute(from, dest memory.ID) []topology.LinkID {
+// keptRoute returns the path between two memories for op if the core keeps it or can still
+// add it to its list, else nil.
+func (c *Core) keptRoute(op memory.Op, from, dest memory.ID) *route {
 	for i := range c.routes {
 		if r := &c.routes[i]; r.from == from && r.dest == dest {
-			return r.path
+			return r
 		}
 	}
-	if len(c.routes) == maxRoutes {
+	n := len(c.routes)
+	if n == maxRoutes {
 		return nil
 	}
 	path := c.m.Route(nil, from, dest)
-	c.routes = append(c.routes, route{from, dest, path})
-	return path
+	c.routes = append(c.routes, route{from, dest, path, c.m.Remote(op, from, dest, path)})
+	return &c.routes[n]
 }
 
 // Accesses converts parts of memory to accesses of the op log.

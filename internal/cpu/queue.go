@@ -98,7 +98,9 @@ func (c *Core) Send(name tl.Port, v tl.Value) error {
 	for i, n := 0, ring.Fragments(msg.Bytes); i < n; {
 		count, at := c.takeCredits(ring, n-i)
 		ring.PutTile(&msg, i, count, v.Slot, at+c.scheduler)
-		i += count
+		if i += count; i < n && c.poll == 0 { // the link is busy with these fragments
+			ring.Gather(c.proc, n-i, at+c.scheduler+simtime.Time(count)*ring.SlotTime)
+		}
 	}
 	return nil
 }
@@ -134,10 +136,29 @@ func (c *Core) sendMemory(ring *ipcq.Ring, msg *ipcq.Message) error {
 				return fmt.Errorf("rows of %v do not fill slots of %v evenly: Load it first", whole.RowBytes, ring.SlotSize)
 			}
 			r.Path = c.m.Route(nil, r.From.Memory, ring.Memory)
+			r.Remote = c.remoteSend(&r, ring)
+		}
+		if r.Border > 0 { // the memory is read when the last byte has left
+			r.Left, r.Done = ended, sim.Event{}
 		}
 		ring.Put(msg, i, 1, &r)
 	}
 	return nil
+}
+
+// remoteSend returns what concerns other SIPs of request r, which sends memory as a message.
+func (c *Core) remoteSend(r *pe.Request, ring *ipcq.Ring) (remote pe.Remote) {
+	tcm := c.pe.Memory(topology.KindTCM)
+	if r.From.Memory.SIP != tcm.SIP {
+		remote.ReadWay = c.m.ControlTime(c.m.Route(nil, tcm, r.From.Memory))
+	}
+	if ring.Memory.SIP == tcm.SIP {
+		return remote // the PE knows when the message arrives
+	}
+	if remote.Border = c.m.Border(r.Path); remote.Border == 0 {
+		remote.Border = int32(len(r.Path))
+	}
+	return remote
 }
 
 // takeCredits takes credits of a queue for at most n fragments that can travel together. It
@@ -315,9 +336,10 @@ func (c *Core) requestsInto(to *tl.Block, ring *ipcq.Ring) (func([]pe.Request, m
 		return nil, err
 	}
 	pieces := slices.Clone(c.pieces)
-	paths := make([][]topology.LinkID, len(pieces))
+	routes := make([]route, len(pieces))
 	for i, p := range pieces {
-		paths[i] = c.m.Route(nil, ring.Memory, p.Memory)
+		path := c.m.Route(nil, ring.Memory, p.Memory)
+		routes[i] = route{path: path, remote: c.m.Remote(memory.Write, ring.Memory, p.Memory, path)}
 	}
 	return func(out []pe.Request, off, n memory.Bytes) []pe.Request {
 		for i, p := range pieces {
@@ -332,7 +354,7 @@ func (c *Core) requestsInto(to *tl.Block, ring *ipcq.Ring) (func([]pe.Request, m
 					}
 					p.Region, _ = whole.Part(off, take)
 				}
-				out = append(out, pe.Request{Op: memory.Write, Path: paths[i], To: p})
+				out = append(out, pe.Request{Op: memory.Write, Path: routes[i].path, Remote: routes[i].remote, To: p})
 				off, n = off+take, n-take
 			}
 			off -= size

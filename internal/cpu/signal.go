@@ -9,6 +9,7 @@ import (
 	"github.com/kernbench/kernbench/internal/pe"
 	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/oplog"
+	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
 )
@@ -33,6 +34,12 @@ type notification struct {
 	value  int64
 	id     oplog.ID
 	order  pe.Order // the sender's last access before the notification
+
+	// Between SIPs:
+	way     simtime.Time // how long a report of the sender takes; 0 within a SIP
+	fenced  bool         // the sender has not reported that its earlier accesses have taken effect
+	arrived bool
+	by      sim.Mark // the activity that the report is about, in a trace
 }
 
 // Notify sends a notification to a peer. When it arrives, it adds `value` to a signal of
@@ -52,11 +59,20 @@ func (c *Core) Notify(peer, number int, op tl.SignalOp, value int64) error {
 		rec.Peer, rec.Signal = int32(to.ID), int32(number)
 		n.id = c.m.Log.Add(rec)
 	}
-	c.pe.DMA.Submit(&pe.Request{
+	r := pe.Request{
 		Op: memory.Write, Class: fabric.Comm, Path: c.path, Bytes: c.m.Graph.Spec().PE.IPCQ.CreditBytes, Unordered: true,
 		At: c.arrival(), Purpose: pe.Notify,
-		Done: c.m.event(evNotified, uint64(c.m.notifications.Add(n))),
-	})
+		Remote: c.m.Remote(memory.Write, c.pe.Memory(topology.KindTCM), to.Memory(topology.KindTCM), c.path),
+	}
+	if r.Border > 0 {
+		n.way, n.fenced = c.m.ControlTime(c.path), !c.pe.DMA.SettledOutside(n.order, int32(to.SIP))
+	}
+	i := uint64(c.m.notifications.Add(n))
+	if n.fenced {
+		c.pe.DMA.AfterOutside(n.order, int32(to.SIP), c.m.event(evSettled, i))
+	}
+	r.Done = c.m.event(evNotified, i)
+	c.pe.DMA.Submit(&r)
 	return nil
 }
 
@@ -65,6 +81,18 @@ func checkSignal(number int) error {
 		return fmt.Errorf("no signal %d: a PE has 0 to %d", number, maxSignals-1)
 	}
 	return nil
+}
+
+// notifyRemote applies notification number i, which is n and comes from another SIP, if it has
+// arrived and all earlier accesses of its sender have taken effect.
+func (m *System) notifyRemote(n *notification, i uint64) {
+	switch {
+	case !n.arrived || n.fenced:
+	case n.from.DMA.Landed(n.order, int32(n.to.SIP)):
+		m.notify(m.notifications.Take(int32(i)))
+	default:
+		n.from.DMA.AfterLanded(n.order, int32(n.to.SIP), m.event(evApplied, i))
+	}
 }
 
 // notify applies a notification: it changes the signal and wakes the processes that wait

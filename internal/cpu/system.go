@@ -49,6 +49,7 @@ type System struct {
 	command       pe.Command // the command that a core passes to its engines
 	access        pe.Request // the request of an access to memory that a core passes to its DMA engine
 	target        sim.Target
+	back          []topology.LinkID // reused by Remote
 	transfers     sim.Pool[transfer]
 	receives      map[oplog.ID]*receive // recorded in the op log and in flight
 	notifications sim.Pool[notification]
@@ -57,12 +58,15 @@ type System struct {
 // The events of a System. Their argument is an index of a pool, or for receives an ID in
 // the op log.
 const (
-	evBegun    sim.Kind = iota // a request of a transfer begins to read
-	evEnded                    // a request of a transfer has written its data
-	evMatched                  // a receive has been matched with its message
-	evReceived                 // a receive has its message in TCM
-	evNotified                 // a notification has reached its PE
-	evApplied                  // all earlier accesses of the notification's sender have taken effect
+	evBegun      sim.Kind = iota // a request of a transfer begins to read
+	evEnded                      // a request of a transfer has written its data
+	evWriteKnown                 // the acknowledgement of a request that writes to another SIP has arrived
+	evMatched                    // a receive has been matched with its message
+	evReceived                   // a receive has its message in TCM
+	evNotified                   // a notification has reached its PE
+	evApplied                    // all earlier accesses of the notification's sender have taken effect
+	evSettled                    // likewise those that do not end in the SIP of the notification's PE, which is another SIP
+	evReported                   // likewise, and the PE of the notification knows
 )
 
 // Composite has the times and the number of matrix tiles of a composite. The times are 0
@@ -106,7 +110,15 @@ func (m *System) Handle(kind sim.Kind, arg uint64) {
 		}
 	case evEnded:
 		t := m.transfers.At(int32(arg))
-		if t.ends--; t.ends <= 0 {
+		if t.ends--; t.ends > 0 {
+			return
+		}
+		if m.recordTransfer(t); t.acks == 0 {
+			m.endTransfer(m.transfers.Take(int32(arg)))
+		}
+	case evWriteKnown:
+		t := m.transfers.At(int32(arg))
+		if t.acks--; t.acks == 0 && t.ends <= 0 {
 			m.endTransfer(m.transfers.Take(int32(arg)))
 		}
 	case evMatched:
@@ -115,7 +127,20 @@ func (m *System) Handle(kind sim.Kind, arg uint64) {
 		m.recordReceive(oplog.ID(arg))
 	case evNotified:
 		n := m.notifications.At(int32(arg))
-		n.from.DMA.After(n.order, m.event(evApplied, arg))
+		if n.way == 0 {
+			n.from.DMA.After(n.order, m.event(evApplied, arg))
+			return
+		}
+		n.arrived = true
+		m.notifyRemote(n, arg)
+	case evSettled:
+		n := m.notifications.At(int32(arg))
+		n.by = m.Engine.By
+		m.Engine.At(m.Engine.Now()+n.way, m.target, evReported, arg)
+	case evReported:
+		n := m.notifications.At(int32(arg))
+		n.fenced, m.Engine.By = false, n.by
+		m.notifyRemote(n, arg)
 	case evApplied:
 		m.notify(m.notifications.Take(int32(arg)))
 	}
@@ -147,6 +172,7 @@ func (p *Element) Init(m *System, t *pe.Trace) {
 	p.system, p.trace = m, t
 	p.Tiles.Init(s.TCM.Size)
 	p.DMA.Init(m.Engine, m.Fabric, &s.DMA, &s.TCM, &p.Tiles)
+	p.DMA.SIP = int32(p.SIP)
 	p.Pipeline.Init(m.Engine, &p.Tiles, &p.DMA)
 	p.DMA.Trace, p.Pipeline.Trace = t, t
 	if m.Log.Kept() {

@@ -67,6 +67,9 @@ func (m *trains) cut(s *server, a *service, k int64, tail Time) (rest flitRange)
 			at.left = max(at.left, o.left)
 		}
 	}
+	if rest.last && msg.leaves && m.lefts[a.msg].stage == a.stage {
+		m.lefts[a.msg].seq++ // the rest leaves last
+	}
 	if rest.last && int(a.next) == len(msg.stages) {
 		msg.endSeq++ // the message ends with the rest
 	}

@@ -76,6 +76,11 @@ type Transfer struct {
 	Write Bank      // HBM after the path
 	Done  sim.Event // called when the last byte has arrived
 
+	// Left is called when the last byte has left the link with the number Border of the path,
+	// counted from 1: the first link to another SIP. It is never called if Border is 0.
+	Left   sim.Event
+	Border int
+
 	// Arriving is called when the first Notice flits have arrived, with the times of the flits
 	// behind them in Fabric.Arrival. If the message is cut on its way, Arriving is called
 	// again for each later train. Only the Train model calls it, and only for messages that
@@ -168,6 +173,7 @@ type Fabric struct {
 	arrival  Arrival // result of Arrival
 	newest   []int32 // the message that was sent last on each queue, plus one; 0 if it has ended
 	observe  func(Passage)
+	lefts    []left // by message; only of messages with a Left event
 	waits    []Time // total wait of the first flit, by message; used only with observe
 	waited   Time   // total wait of the first flit of the message that ended last
 }
@@ -183,6 +189,13 @@ type chain struct {
 type notice struct {
 	event sim.Event
 	flits int64
+}
+
+// left is the Left event of a message.
+type left struct {
+	event sim.Event
+	seq   uint32 // number of the valid event of the Train model; those with another number are ignored
+	stage int32  // the stage of the link that the last byte leaves
 }
 
 // model is one of the two fidelities.
@@ -206,15 +219,16 @@ type message struct {
 	Class   Class
 	banked  bool   // whether an end is in HBM
 	queued  bool   // whether the message belongs to a queue
-	began   bool   // whether the message has started
 	noted   bool   // whether the message has an Arriving event
+	leaves  bool   // whether the message has a Left event
 	waiting bool   // whether flits wait at the source; only in the Train model
 	at      uint16 // the stage of the pending event of a single-flit message; likewise
 
 	source
-	chain  chain  // only for a message of a queue
-	notice notice // only for a message with an Arriving event
-	_      int64  // completes the second cache line
+	chain  chain   // only for a message of a queue
+	notice notice  // only for a message with an Arriving event
+	began  bool    // whether a message of a queue has started
+	_      [7]bool // completes the second cache line
 }
 
 // banks has the HBM accesses at the ends of a message.
@@ -316,7 +330,12 @@ func (f *Fabric) Send(t *Transfer) {
 		m.stages = b.stages
 	}
 	m.queued = t.Queue != 0 && t.Read.Slice == 0 // reads of one queue overlap
-	m.began = false
+	if m.queued {
+		m.began = false
+	}
+	if m.leaves = t.Border > 0; m.leaves {
+		f.setLeft(i, t)
+	}
 	if m.noted = t.Notice > 0; m.noted {
 		m.notice = notice{t.Arriving, t.Notice}
 	}
@@ -327,8 +346,35 @@ func (f *Fabric) Send(t *Transfer) {
 
 // begin starts message i.
 func (f *Fabric) begin(i int32) {
-	f.messages[i].began = true
+	if m := &f.messages[i]; m.queued {
+		m.began = true
+	}
 	f.model.start(i)
+}
+
+// setLeft sets the Left event of message i, which is t.
+func (f *Fabric) setLeft(i int32, t *Transfer) {
+	for len(f.lefts) <= int(i) {
+		f.lefts = append(f.lefts, left{})
+	}
+	l := &f.lefts[i]
+	l.event, l.stage = t.Left, int32(t.Border-1+len(f.messages[i].stages)-len(t.Path))
+	if b := &f.messages[i]; b.banked && t.Write.Slice != 0 {
+		l.stage-- // the last stage is not a link
+	}
+	l.seq++
+}
+
+// untilBorder returns the stages of message i from stage st on, without the link of its Left
+// event and those behind it if that link follows.
+func (f *Fabric) untilBorder(i, st int32) []stage {
+	m := &f.messages[i]
+	if m.leaves {
+		if border := f.lefts[i].stage; st <= border {
+			return m.stages[st:border]
+		}
+	}
+	return m.stages[st:]
 }
 
 // enqueue adds message i to a queue and reports whether it follows another message there.

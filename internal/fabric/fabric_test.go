@@ -65,6 +65,7 @@ type world struct {
 const (
 	worldStart sim.Kind = iota
 	worldDone
+	worldLeft
 )
 
 func (w *world) Handle(kind sim.Kind, arg uint64) {

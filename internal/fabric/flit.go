@@ -200,6 +200,11 @@ func (m *flits) serve(s *flitServer, i int32) {
 	if m.observe != nil {
 		m.observePassage(fl.msg, fl.index == 0, Passage{Link: s.id, Bytes: n, Head: fl.arrived, Start: now, End: s.free})
 	}
+	if msg.leaves && fl.index == msg.flits-1 {
+		if l := &m.lefts[fl.msg]; l.stage == fl.stage {
+			m.eng.Post(s.free, l.event)
+		}
+	}
 	if fl.stage == 0 { // the offer runs before s picks its next flit
 		m.offerNext(fl.msg, fl.index, s.free)
 		fl = m.inFlight.At(i)

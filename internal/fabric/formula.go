@@ -35,6 +35,25 @@ func Uncontended(path []Hop, n, flit Bytes) Time {
 	return last
 }
 
+// Control returns how long n bytes of control information take over a path: a credit, the
+// request of a read from another SIP, or an acknowledgement. Nothing delays them:
+//
+//	Σ latency + n / min bandwidth
+func Control(path []Hop, n Bytes) (t Time) {
+	var slowest Time
+	for _, hop := range path {
+		t += hop.Latency
+		slowest = max(slowest, hop.Bandwidth.Serialize(n))
+	}
+	return t + slowest
+}
+
+// Departure returns when the last byte of a transfer has left the last link of a path, without
+// other traffic: the time that Uncontended returns, less the latency of that link.
+func Departure(path []Hop, n, flit Bytes) Time {
+	return Uncontended(path, n, flit) - path[len(path)-1].Latency
+}
+
 // UncontendedHBM returns the time of a sequential transfer from or to an HBM slice without
 // other traffic, in closed form. A group is one burst per channel; the transfer must start
 // at the first byte of a group. The channels read one group per burst time. Group g, and

@@ -316,6 +316,9 @@ func (m *trains) passLink(s *server, i int32, start, waits Time, p *place) {
 	if arrived.refill {
 		m.refillAt(arrived.msg, left)
 	}
+	if arrived.last && m.messages[arrived.msg].leaves {
+		m.leaveAt(&arrived, left)
+	}
 	if arrived.atSource {
 		s.wait(waits, 1) // the other flits are offered when they can be served
 	} else {
@@ -409,6 +412,14 @@ func (m *trains) arriveAt(head Time, i int32, at stage) {
 // cancels the scheduled end.
 func (m *trains) finishAt(i int32, at Time) {
 	m.eng.At(at, m.target, evFinish, uint64(m.messages[i].endSeq)<<32|uint64(uint32(i)))
+}
+
+// leaveAt schedules the Left event of the message of t at the time `at`, if t is at the link
+// of the event. Incrementing the seq of the event cancels it.
+func (m *trains) leaveAt(t *flitRange, at Time) {
+	if l := &m.lefts[t.msg]; l.stage == t.stage {
+		m.eng.At(at, m.target, evLeft, uint64(l.seq)<<32|uint64(uint32(t.msg)))
+	}
 }
 
 // refillAt schedules the time at which the source of message i offers its next train.

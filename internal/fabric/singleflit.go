@@ -36,6 +36,10 @@ func (m *trains) passSingleFlit(i int32, link stage) {
 		if m.observe != nil {
 			m.observePassage(i, true, Passage{Link: link, Bytes: msg.Bytes, Head: at, Start: at, End: at + takes, ID: m.passageOf(i, st)})
 		}
+		leaves := msg.leaves && int(m.lefts[i].stage) == st
+		if leaves {
+			m.eng.At(at+takes, m.target, evSingleFlitLeft|msg.sequence(), uint64(uint32(i)))
+		}
 		at += takes + l.hop.Latency
 		if st++; st == len(msg.stages) {
 			msg.at = uint16(st)
@@ -43,7 +47,9 @@ func (m *trains) passSingleFlit(i int32, link stage) {
 			return
 		}
 		link = msg.stages[st]
-		if l = m.link(link); at == now || !m.isIdle(l, link, now) || m.cfg.stepwise { // messages of this instant keep their order
+		// Messages of this instant keep their order. A message reserves no link behind the one
+		// of its Left event, so that both are withdrawn together.
+		if l = m.link(link); at == now || leaves || !m.isIdle(l, link, now) || m.cfg.stepwise {
 			msg.at = uint16(st)
 			m.eng.At(at, m.target, evSingleFlit|msg.sequence(), uint64(link)<<32|uint64(uint32(i)))
 			return

@@ -4,20 +4,20 @@ package fabric
 // what is read from one HBM slice and that is as fast as the slice. A train passes such links
 // without an event. The counters of the links and the observer see the train as usual.
 
-// skipUnlimited moves t over the links of unlimited bandwidth that follow on its path, and
-// returns the sum of their latencies. No message waits for such a link, so that a train
-// needs no event there. Small messages skip no link, because then messages that arrive at
+// skipUnlimited moves t over the links of unlimited bandwidth that follow on its path, up to
+// the link of its Left event, and returns the sum of their latencies. No message waits for
+// such a link, so that a train needs no event there. Small messages skip no link, because then messages that arrive at
 // the same time could change places.
 func (m *trains) skipUnlimited(t *flitRange) (delay Time) {
-	msg := &m.messages[t.msg]
-	if int(t.stage) == len(msg.stages) || !m.isUnlimited(msg.stages[t.stage]) || msg.flits <= m.turn {
+	stages := m.untilBorder(t.msg, t.stage)
+	if len(stages) == 0 || !m.isUnlimited(stages[0]) || m.messages[t.msg].flits <= m.turn {
 		return 0
 	}
 	if m.observe != nil {
 		m.observeSkipped(t)
 	}
 	var n int32
-	n, delay = m.passUnlimited(msg.stages[t.stage:], m.trainBytes(t))
+	n, delay = m.passUnlimited(stages, m.trainBytes(t))
 	t.stage += n
 	t.head, t.tail, t.end = t.head+delay, t.tail+delay, t.end+delay
 	return delay
@@ -27,7 +27,7 @@ func (m *trains) skipUnlimited(t *flitRange) (delay Time) {
 // follow on its path.
 func (m *trains) observeSkipped(t *flitRange) {
 	var delay Time
-	for _, link := range m.messages[t.msg].stages[t.stage:] {
+	for _, link := range m.untilBorder(t.msg, t.stage) {
 		if !m.isUnlimited(link) {
 			return
 		}
@@ -98,9 +98,9 @@ func (m *trains) skipFirst(s *server, a *service) (delay Time, fed *linkState) {
 		m.count(first, &a.flitRange, 1)
 		return first.perFlit + first.hop.Latency, &first.linkState
 	}
-	if m.isUnlimited(stages[1]) {
+	if path := m.untilBorder(a.msg, 1); len(path) > 0 && m.isUnlimited(path[0]) {
 		var n int32
-		n, delay = m.passUnlimited(stages[1:], m.trainBytes(&a.flitRange))
+		n, delay = m.passUnlimited(path, m.trainBytes(&a.flitRange))
 		a.next += n
 	}
 	return delay, nil

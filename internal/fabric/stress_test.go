@@ -139,6 +139,7 @@ type stress struct {
 	load        load
 	start, done []Time
 	ended       []int
+	left        []Time // when the last byte of each flow has left its Border; -1 before, or if it has none
 }
 
 func (s *stress) Handle(kind sim.Kind, arg uint64) {
@@ -146,7 +147,16 @@ func (s *stress) Handle(kind sim.Kind, arg uint64) {
 		s.start[arg] = s.eng.Now()
 		f := s.load.flows[arg].Transfer
 		f.Done = sim.Event{Target: s.target, Kind: worldDone, Arg: arg}
+		f.Left = sim.Event{Target: s.target, Kind: worldLeft, Arg: arg}
+		s.left[arg] = -1
 		s.Send(&f)
+		return
+	}
+	if kind == worldLeft {
+		if s.left[arg] >= 0 || s.load.flows[arg].Border == 0 {
+			panic("a second Left event, or one of a flow without a border")
+		}
+		s.left[arg] = s.eng.Now()
 		return
 	}
 	s.done[arg] = s.eng.Now()
@@ -170,7 +180,7 @@ func (l load) simulate(t tester, fid Fidelity) *stress {
 	t.Helper()
 	l.cfg.Fidelity = fid
 	n := len(l.flows)
-	s := &stress{eng: sim.New(), load: l, start: make([]Time, n), done: make([]Time, n), ended: make([]int, n)}
+	s := &stress{eng: sim.New(), load: l, start: make([]Time, n), done: make([]Time, n), left: make([]Time, n), ended: make([]int, n)}
 	s.Fabric = New(s.eng, l.net, l.cfg)
 	s.target = s.eng.Register(s)
 	s.begin(-1)

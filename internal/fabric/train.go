@@ -180,14 +180,16 @@ func (m *trains) clearProgress(i int32, n int) {
 }
 
 const (
-	evArrive        sim.Kind = iota // the head of a train arrives at its server
-	evFree                          // a server becomes free while trains wait
-	evRefill                        // a source offers its next train
-	evFinish                        // the last byte of a message arrives
-	evArriving                      // flits of a message with a notice arrive at their destination
-	evCut                           // the last flit arrives of a train that was cut after its head had arrived
-	evSingleFlit                    // a single-flit message arrives at its next link
-	evSingleFlitEnd                 // a single-flit message arrives at its destination
+	evArrive         sim.Kind = iota // the head of a train arrives at its server
+	evFree                           // a server becomes free while trains wait
+	evRefill                         // a source offers its next train
+	evFinish                         // the last byte of a message arrives
+	evArriving                       // flits of a message with a notice arrive at their destination
+	evCut                            // the last flit arrives of a train that was cut after its head had arrived
+	evSingleFlit                     // a single-flit message arrives at its next link
+	evSingleFlitEnd                  // a single-flit message arrives at its destination
+	evLeft                           // the last byte of a message has left the link of its Left event
+	evSingleFlitLeft                 // likewise, of a single-flit message
 
 	kindBits = 8 // the other bits of a kind are a sequence number
 	kindMask = 1<<kindBits - 1
@@ -233,6 +235,14 @@ func (m *trains) Handle(kind sim.Kind, arg uint64) {
 	case evSingleFlitEnd:
 		if i := int32(arg); m.messages[i].sequence() == kind&^kindMask {
 			m.finish(i)
+		}
+	case evLeft:
+		if l := &m.lefts[uint32(arg)]; l.seq == uint32(arg>>32) {
+			m.eng.Call(l.event)
+		}
+	case evSingleFlitLeft:
+		if i := int32(arg); m.messages[i].sequence() == kind&^kindMask {
+			m.eng.Call(m.lefts[i].event)
 		}
 	}
 }

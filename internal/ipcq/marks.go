@@ -82,7 +82,7 @@ func (r *Ring) recordDepth(at simtime.Time) {
 // credits.
 func (r *Ring) CreditsReady(n memory.Bytes) (at simtime.Time, ok bool) {
 	last := r.readsNeeded(n)
-	if last > r.read {
+	if last > r.readKnown() {
 		return 0, false
 	}
 	for i := r.used; i < last; i++ {
@@ -117,6 +117,7 @@ func (r *Ring) readsNeeded(n memory.Bytes) uint64 {
 func (r *Ring) Listen(n memory.Bytes) {
 	if last := r.readsNeeded(n); r.wakeAt == 0 || last < r.wakeAt {
 		r.wakeAt = last
+		r.wakeLater()
 	}
 }
 

@@ -220,7 +220,7 @@ func (r *Ring) copyStream(rc *Receive, b *batch, end uint64) {
 	rc.taken += memory.Bytes(end-r.taken) * r.SlotSize
 	rc.End = max(rc.End, r.credits[(end-1)%slots]-r.CreditTime)
 	r.taken, r.read = end, end
-	r.wakeSender()
+	r.tellSender()
 }
 
 // submitCopy submits the transfers that copy fragment n of b to the destination of rc, from

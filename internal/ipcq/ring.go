@@ -54,6 +54,8 @@ type Config struct {
 	Access     simtime.Time      // the delay that Memory adds to each write and each read
 	SlotTime   simtime.Time      // see SlotFlits
 	Local      bool              // the slots are in the receiver's TCM
+	Way        simtime.Time      // how long a report of the sender takes to the receiver; 0 within a SIP
+	Border     int32             // see pe.Remote
 	Memory     memory.ID
 	At         pe.Access         // the location of the slots in Memory
 	Out        []topology.LinkID // the links from the slots to the receiver's TCM
@@ -89,7 +91,7 @@ type Ring struct {
 
 	inlineCredits [4]simtime.Time // initial storage of credits
 	copies        []slotCopy      // by slot; nil if every copy so far was within a TCM
-	_             int64
+	remote        *remote         // nil within a SIP
 
 	inlineBatches [4]batch // initial storage of batches
 	Config
@@ -113,14 +115,27 @@ type batch struct {
 	begins bool // has the first fragment of the message
 	ends   bool // has the last fragment of the message
 	calls  bool // arrived is set
+	fenced bool // the sender is in another SIP and has not reported that its earlier accesses have taken effect
+	stage  arrivalStage
 
 	shape   oplog.Shape
 	arrived sim.Event // called when the batch is in its slots
 	write   sim.Mark  // the transfer in a trace; 0 if it has no bytes, and without a trace
 	arrival fabric.Arrival
 	stream  pe.CopyStream // the copies of fragments that have not arrived
-	_       [2]int64
+	by      sim.Mark      // the activity that the sender's report is about, in a trace
+	_       int64
 }
+
+// arrivalStage says how much of a batch has arrived. It is set only for batches from other
+// SIPs.
+type arrivalStage uint8
+
+const (
+	underway arrivalStage = iota
+	arriving              // the first fragment is in its slot
+	arrived               // the last byte is in its slot
+)
 
 // batchFIFO is a queue of batches that reuses its space. A sim.FIFO would copy each batch
 // twice.
@@ -180,6 +195,10 @@ const (
 	evArrived                   // the last byte of a batch is in its slot
 	evVisible                   // likewise, and the sender's earlier accesses have taken effect
 	evCopied                    // a transfer out of a slot has ended
+	evSettled                   // the earlier accesses of a sender in another SIP that do not end in the receiver's SIP have taken effect
+	evReported                  // likewise, and the receiver knows
+	evLanded                    // its earlier writes to the receiver's SIP have ended
+	evCredit                    // a sender in another SIP learns when a credit returns
 )
 
 // Add adds a ring that carries messages from the end `from` to the end `to`.
@@ -190,6 +209,9 @@ func (q *Queues) Add(from, to End, cfg Config) *Ring {
 	r.inOrder, r.banked, r.local = !r.traced, r.At.Slice != 0, r.Local
 	if n := uint64(r.Slots); n&(n-1) == 0 {
 		r.mask = n - 1
+	}
+	if r.Way > 0 {
+		r.remote = &remote{}
 	}
 	r.number = q.rings.Add(r)
 	if r.traced {
@@ -227,12 +249,13 @@ func (r *Ring) TakeCredits(now simtime.Time, n int) (count int, first, last simt
 	if count == n {
 		return count, first, last
 	}
-	if last := r.used + uint64(n-count) - 1; last < r.read && r.inOrder && r.credits[r.slot(last)] <= now {
+	read := r.readKnown()
+	if last := r.used + uint64(n-count) - 1; last < read && r.inOrder && r.credits[r.slot(last)] <= now {
 		r.used = last + 1 // all are there
 		return n, now, now
 	}
 	slot := r.slot(r.used)
-	for ; count < n && r.used < r.read; count++ {
+	for ; count < n && r.used < read; count++ {
 		at := max(now, r.credits[slot])
 		if count == 0 {
 			first = at
@@ -267,6 +290,7 @@ func (r *creditWait) HeldBy() *sim.Proc { return r.To.Proc }
 // returns. `now` is the time on the sender's clock.
 func (r *Ring) AwaitCredit(p *sim.Proc, now simtime.Time) {
 	r.wakeAt = r.used + 1
+	r.wakeLater()
 	p.ParkFrom((*creditWait)(r), now)
 	r.wakeAt = 0
 }
@@ -300,7 +324,7 @@ func (r *Ring) Put(m *Message, i, n int, req *pe.Request) {
 	req.More = i > 0
 	req.Op, req.Class, req.Queue, req.Unordered = memory.Write, fabric.Comm, r.number+1, req.From.Region.Rows == 0
 	if req.Path == nil {
-		req.Path, req.Fixed = r.Path, true
+		req.Path, req.Fixed, req.Border = r.Path, true, r.Border
 	}
 	req.Bytes, req.Tail = bytes, r.Access
 	if req.To = (pe.Access{}); r.banked {
@@ -311,6 +335,9 @@ func (r *Ring) Put(m *Message, i, n int, req *pe.Request) {
 		req.Arriving, req.Notice = evArriving, r.SlotFlits
 	}
 	req.Purpose = pe.Send
+	if r.remote != nil {
+		r.fence(seq, m.After)
+	}
 	r.From.DMA.Submit(req)
 }
 
@@ -334,7 +361,7 @@ func (r *Ring) addBatch(m *Message, i, n int, arrived sim.Event) (seq uint32, by
 		b.bytes = min(memory.Bytes(n)*r.SlotSize, m.Bytes-from)
 		b.begins, b.ends = i == 0, from+b.bytes >= m.Bytes
 	}
-	b.first, b.count, b.known = r.sent, int32(n), 0
+	b.first, b.count, b.known, b.fenced, b.stage = r.sent, int32(n), 0, false, underway
 	if b.calls = arrived.Target != 0; b.calls {
 		b.arrived = arrived
 	}
@@ -364,10 +391,18 @@ func (q *Queues) Handle(kind sim.Kind, arg uint64) {
 		r.finishTransfer(uint64(n))
 		return
 	}
+	if kind == evCredit {
+		r.wakeSender()
+		return
+	}
 	b := r.batches.At(int(n - r.popped))
 	switch kind {
 	case evArriving:
 		b.arrival, b.write = r.From.DMA.Arrival(), q.eng.By
+		if r.remote != nil {
+			r.reach(b, n, arriving)
+			return
+		}
 		r.From.DMA.After(b.after, r.event(evAnnounced, n))
 	case evAnnounced:
 		r.announce(b)
@@ -380,6 +415,10 @@ func (q *Queues) Handle(kind sim.Kind, arg uint64) {
 		if b.calls {
 			q.eng.Call(b.arrived)
 		}
+		if r.remote != nil {
+			r.reach(b, n, arrived)
+			return
+		}
 		if !r.From.DMA.Settled(b.after) {
 			r.From.DMA.After(b.after, r.event(evVisible, n))
 			return
@@ -387,6 +426,14 @@ func (q *Queues) Handle(kind sim.Kind, arg uint64) {
 		r.makeVisible(b)
 	case evVisible:
 		r.makeVisible(b)
+	case evSettled:
+		b.by = q.eng.By
+		q.eng.At(q.eng.Now()+r.Way, q.target, evReported, arg)
+	case evReported:
+		b.fenced, q.eng.By = false, b.by
+		r.reach(b, n, b.stage)
+	case evLanded:
+		r.show(b)
 	}
 }
 
@@ -480,12 +527,22 @@ func (r *Ring) returnCredits(at simtime.Time, by sim.Mark) {
 		r.credits[slot] = at + r.CreditTime
 		r.read++
 	}
-	r.wakeSender()
+	r.tellSender()
 }
 
-// wakeSender wakes the sender if the time of the credit that it waits for is known.
+// tellSender wakes the sender if the time of the credit that it waits for is known. A sender
+// in another SIP learns of the credits later.
+func (r *Ring) tellSender() {
+	if r.remote != nil {
+		r.report()
+	} else {
+		r.wakeSender()
+	}
+}
+
+// wakeSender wakes the sender if it knows the time of the credit that it waits for.
 func (r *Ring) wakeSender() {
-	if r.wakeAt > 0 && r.wakeAt <= r.read {
+	if r.wakeAt > 0 && r.wakeAt <= r.readKnown() {
 		r.From.Proc.Wake()
 	}
 }

@@ -86,7 +86,8 @@ func (p *PE) Request(op memory.Op, at memory.ID, r memory.Region, tcm memory.Add
 	if op == memory.Write {
 		from, to = to, from
 	}
-	return pe.Request{Op: op, Class: fabric.Compute, Path: m.findRoute(nil, from.Memory, to.Memory), From: from, To: to}
+	path := m.findRoute(nil, from.Memory, to.Memory)
+	return pe.Request{Op: op, Class: fabric.Compute, Path: path, Remote: m.Remote(op, from.Memory, to.Memory, path), From: from, To: to}
 }
 
 // DMABusy returns how long the read or write channel of the PE's DMA engine has carried

@@ -125,6 +125,9 @@ func (n *queueSet) addRing(from, to *queueEnd, there, back []topology.LinkID) (*
 	}
 	cfg.Out = m.findRoute(nil, cfg.Memory, b.Memory(topology.KindTCM))
 	cfg.CreditTime = m.Graph.Latency(back) + m.Graph.Bottleneck(back).Serialize(q.CreditBytes)
+	if cfg.Border = m.Border(cfg.Path); cfg.Border > 0 {
+		cfg.Way = m.ControlTime(there)
+	}
 	if flit := m.Graph.Spec().System.Flit; m.Fabric.Fidelity() == fabric.Train && kind != topology.BufferHBM && q.SlotSize%flit == 0 {
 		cfg.SlotFlits = int64(q.SlotSize / flit)
 		cfg.SlotTime = simtime.Time(cfg.SlotFlits) * m.Graph.Bottleneck(cfg.Path).Serialize(flit)

@@ -255,6 +255,10 @@ func TestEveryMemoryEqualsItsFormula(t *testing.T) {
 					if kind == topology.KindHBM {
 						want, _ = fabric.UncontendedHBM(m.Hops(r.Path), memory.NewHBM(spec.Cube.HBM), op, n, spec.System.Flit)
 					}
+					if far == 255 { // in the other SIP: the request of a read, or the acknowledgement of a write
+						back := m.findRoute(nil, r.To.Memory, r.From.Memory)
+						want += fabric.Control(m.Hops(back), spec.PE.IPCQ.CreditBytes)
+					}
 					if got := m.Engine.Now() - spec.PE.DMA.Setup; got != want {
 						t.Errorf("%s: %v (write: %v): %v, want %v", name, id, op, got, want)
 					}

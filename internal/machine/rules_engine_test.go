@@ -232,9 +232,9 @@ func TestLoadAndStoreTakeTheirFormula(t *testing.T) {
 		case n == 0:
 			want = simtime.Time(1+idle+1) * r.dispatch
 		case store:
-			want = r.callTime(1+idle+1) + r.setup + r.transferTime(r.tcm(0), id, size)
+			want = r.callTime(1+idle+1) + r.storeTime(id, size)
 		default:
-			want = r.callTime(1) + r.setup + r.transferTime(id, r.tcm(0), size)
+			want = r.callTime(1) + r.loadTime(id, size)
 		}
 		if got != want {
 			t.Fatalf("%v at %v (store: %v): ends at %v, want %v", size, id, store, got, want)

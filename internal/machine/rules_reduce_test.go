@@ -158,7 +158,7 @@ func TestReducePeersOfOneChunk(t *testing.T) {
 		want := r.callTime(1) + r.setup + pe.CommandTime(r.spec.PE, bytes, pe.MathTime(r.spec.PE.Math, r.spec.PE.Math.Cycles.Simple, n), bytes) +
 			r.setup + r.transferTime(r.tcm(0), r.hbm(0), bytes)
 		for _, id := range pes {
-			want += r.transferTime(r.hbm(id), r.tcm(0), bytes)
+			want += r.loadTime(r.hbm(id), bytes) - r.setup
 		}
 		same(t, fmt.Sprintf("%d ranks", ranks), r.op(oplog.ReducePeers).End-run.Start, want)
 		same(t, fmt.Sprintf("the root of %d ranks", ranks), run.ExecOf(0), want)
@@ -192,8 +192,8 @@ func TestReducePeersOverlapsItsReads(t *testing.T) {
 
 // TestReducePeersTakesAsLongAsItsSlowestRead runs ReducePeers on a machine where only links
 // between devices take time. It checks that the reads of a chunk run at the same time. The
-// farthest peer is ranks/2 devices away: the first flit passes ranks/2 links, and the rest
-// of the chunk follows it on the last link.
+// farthest peer is ranks/2 devices away: the request and then the first flit pass ranks/2
+// links, and the rest of the chunk follows it on the last link.
 func TestReducePeersTakesAsLongAsItsSlowestRead(t *testing.T) {
 	for _, ranks := range []int{2, 3, 5, 7} {
 		for _, dtype := range []tl.DType{tl.BF16, tl.F32, tl.U64} {
@@ -209,6 +209,7 @@ func TestReducePeersTakesAsLongAsItsSlowestRead(t *testing.T) {
 				link := r.spec.System.SIPs.Link
 				want := simtime.Time(ranks/2)*link.Latency + link.Bandwidth.Serialize(memory.Bytes(bytes))
 				want += simtime.Time(ranks/2-1) * link.Bandwidth.Serialize(min(flit, memory.Bytes(bytes)))
+				want += simtime.Time(ranks/2)*link.Latency + link.Bandwidth.Serialize(r.spec.PE.IPCQ.CreditBytes) // the request
 				same(t, fmt.Sprintf("%d B of %v of %d ranks", bytes, dtype, ranks), run.Critical(), want)
 			}
 		}

@@ -107,7 +107,8 @@ func TestTestDoesNotWait(t *testing.T) {
 }
 
 // TestPutAndGetTakeTheirFormula checks that Put and Get take the closed-form time of a
-// transfer between the TCM of the PE and the memory of the peer.
+// transfer between the TCM of the PE and the memory of the peer. If the peer is in another
+// SIP, the request of a Get travels there first, and the acknowledgement of a Put back.
 func TestPutAndGetTakeTheirFormula(t *testing.T) {
 	for _, peer := range []PEID{1, 100, 255} {
 		for _, n := range []int{1, 1024, 8192} {
@@ -120,14 +121,14 @@ func TestPutAndGetTakeTheirFormula(t *testing.T) {
 				spendCalls(t, idle)
 				t.Put(1, x[0], v)
 			}, func(*tl.PE) {})})
-			same(t, "Put ends at", run.ExecOf(0), r.callTime(1+idle+1)+r.setup+r.transferTime(r.tcm(0), r.hbm(peer), size))
+			same(t, "Put ends at", run.ExecOf(0), r.callTime(1+idle+1)+r.storeTime(r.hbm(peer), size))
 
 			r = newRig(t, Options{})
 			x, windows = r.window(n, 0, peer)
 			run = r.run(Program{Targets: []PEID{0, peer}, Windows: windows, Body: perRank(func(t *tl.PE) {
 				t.Get(1, x[0], tl.Shape{n}, tl.F16)
 			}, func(*tl.PE) {})})
-			same(t, "Get ends at", run.ExecOf(0), r.callTime(1)+r.setup+r.transferTime(r.hbm(peer), r.tcm(0), size))
+			same(t, "Get ends at", run.ExecOf(0), r.callTime(1)+r.loadTime(r.hbm(peer), size))
 		}
 	}
 }
@@ -239,4 +240,61 @@ func TestNotifyWaitsUntilTheLastReadBegins(t *testing.T) {
 		t.Fatalf("the last read begins at %v, want when the first ends, at %v", last, first)
 	}
 	same(t, "the notification is seen at", seen, loads[reads-1].Start)
+}
+
+// TestOrderBetweenSIPs checks when a notification to another SIP is visible, which travels
+// over idle links. PE 0 sends it after an access: a write to the same SIP must have ended
+// there. Of an access elsewhere, PE 0 knows the end later, and its report must travel.
+func TestOrderBetweenSIPs(t *testing.T) {
+	const n, bytes = 8192, 16384
+	for _, c := range []struct {
+		name   string
+		access func(t *tl.PE, x, y, z tl.Ptr)
+		// effect returns when PE 0 knows that an access which reaches its DMA engine at the time
+		// `at` has taken effect or, if same is set, when it ends in the SIP of the notification.
+		effect func(r *rig, at simtime.Time) simtime.Time
+		same   bool
+	}{
+		{"nothing", func(*tl.PE, tl.Ptr, tl.Ptr, tl.Ptr) {}, nil, true},
+		{"write to the same SIP", func(t *tl.PE, _, y, _ tl.Ptr) { t.Store(y, t.Zeros(tl.Shape{n}, tl.F16)) }, func(r *rig, at simtime.Time) simtime.Time {
+			return at + r.setup + r.transferTime(r.tcm(0), r.hbm(128), bytes)
+		}, true},
+		{"write to its own SIP", func(t *tl.PE, x, _, _ tl.Ptr) { t.Store(x, t.Zeros(tl.Shape{n}, tl.F16)) }, func(r *rig, at simtime.Time) simtime.Time {
+			return at + r.storeTime(r.hbm(100), bytes)
+		}, false},
+		{"write to a third SIP", func(t *tl.PE, _, _, z tl.Ptr) { t.Store(z, t.Zeros(tl.Shape{n}, tl.F16)) }, func(r *rig, at simtime.Time) simtime.Time {
+			return at + r.storeTime(r.hbm(256), bytes)
+		}, false},
+		{"read of a third SIP", func(t *tl.PE, _, _, z tl.Ptr) { t.Load(z, tl.Shape{n}, tl.F16) }, func(r *rig, at simtime.Time) simtime.Time {
+			return at + r.setup + r.wayTime(r.tcm(0), r.hbm(256))
+		}, false},
+	} {
+		r := newRig(t, Options{Log: true}, set("system.sips.count", 3))
+		x, y, z := r.tensor(100, n), r.tensor(128, n), r.tensor(256, n)
+		var called simtime.Time
+		run := r.run(Program{Targets: []PEID{0, 128}, Body: perRank(func(t *tl.PE) {
+			c.access(t, x, y, z)
+			called = r.clock(t)
+			t.Notify(1, 0, tl.Set, 1)
+		}, func(t *tl.PE) {
+			t.WaitSignal(0, tl.EQ, 1)
+		})})
+		ops := append(r.ops(oplog.Store), r.ops(oplog.Load)...)
+		want := called - run.Start + r.dispatch + r.notifyTime(0, 128)
+		if len(ops) > 0 {
+			at := ops[0].Issue - run.Start + r.scheduler
+			if made := r.ops(oplog.Full); len(made) > 0 { // the tile that is stored
+				at = max(at, made[0].End-run.Start)
+			}
+			effect := c.effect(r, at)
+			if !c.same {
+				effect += r.wayTime(r.tcm(0), r.tcm(128))
+			}
+			if effect <= want {
+				t.Errorf("%s: it has taken effect at %v, before the notification arrives at %v", c.name, effect, want)
+			}
+			want = effect
+		}
+		same(t, c.name, r.op(oplog.Notify).End-run.Start, want)
+	}
 }

@@ -46,6 +46,21 @@ func (r *rig) slotOverhead(kind topology.BufferKind) simtime.Time {
 	return 0
 }
 
+// departureTime returns the time from the set-up of the send of m, a message of n bytes, until
+// the sender's kernel can end: when the last byte is in its slot or, between SIPs, when it has
+// left the SIP.
+func (r *rig) departureTime(m delivery, n memory.Bytes) simtime.Time {
+	r.Helper()
+	to := r.slotMemory(m.kind, m.b)
+	links := r.findRoute(nil, r.tcm(m.a), to)
+	for i, id := range links {
+		if l := r.Graph.Link(id); r.Graph.Node(l.From).SIP != r.Graph.Node(l.To).SIP {
+			return fabric.Departure(r.Hops(links[:i+1]), n, r.spec.System.Flit)
+		}
+	}
+	return r.transferTime(r.tcm(m.a), to, n) + r.slotOverhead(m.kind)
+}
+
 // delivery is one message with a tile from PE a to PE b. Nothing else runs on the two PEs.
 type delivery struct {
 	kind topology.BufferKind
@@ -98,7 +113,8 @@ func (m delivery) sendWith(t tester, fid fabric.Fidelity, sets ...string) (r *ri
 }
 
 // TestQueueMessageTakesItsFormula checks the times of a message without contention. The
-// sender continues after one dispatch. The receiver sees the message when its last byte is
+// sender continues after one dispatch. Its kernel ends when the last byte is in the slot or has
+// left the SIP. The receiver sees the message when its last byte is
 // in the slot. The message is in TCM when it has been copied out of the slot:
 //
 //	visible = sent + scheduler + set-up + path to the slot (+ 6 ns to HBM)
@@ -116,7 +132,7 @@ func TestQueueMessageTakesItsFormula(t *testing.T) {
 		want.visible = want.sent + r.scheduler + r.slotWriteTime(m.kind, m.a, m.b, size)
 		want.fetched = max(want.visible+r.slotReadTime(m.kind, m.b, size), want.visible+r.callTime(1))
 		neg := pe.CommandTime(r.spec.PE, size, pe.MathTime(r.spec.PE.Math, r.spec.PE.Math.Cycles.Simple, m.n), size)
-		want.sender, want.receiver = want.visible, want.fetched+neg
+		want.sender, want.receiver = want.sent+r.scheduler+r.setup+r.departureTime(m, size), want.fetched+neg
 		if got != want {
 			t.Fatalf("%+v: %+v, want %+v", m, got, want)
 		}

@@ -200,6 +200,30 @@ func (r *rig) path(from, to memory.ID) []fabric.Hop {
 func (r *rig) tcm(id PEID) memory.ID { return r.PE(id).Memory(topology.KindTCM) }
 func (r *rig) hbm(id PEID) memory.ID { return r.PE(id).Memory(topology.KindHBM) }
 
+// wayTime returns how long control information takes from one memory to another in another
+// SIP, by the formula of package fabric. Within a SIP it is 0.
+func (r *rig) wayTime(from, to memory.ID) simtime.Time {
+	r.Helper()
+	if from.SIP == to.SIP {
+		return 0
+	}
+	return fabric.Control(r.path(from, to), r.spec.PE.IPCQ.CreditBytes)
+}
+
+// loadTime returns the time from the set-up of a read of n bytes by PE 0 until they are in its
+// TCM, without contention: the request travels to another SIP, and the bytes back.
+func (r *rig) loadTime(from memory.ID, n memory.Bytes) simtime.Time {
+	r.Helper()
+	return r.setup + r.wayTime(r.tcm(0), from) + r.transferTime(from, r.tcm(0), n)
+}
+
+// storeTime returns the time from the set-up of a write of n bytes by PE 0 until it ends,
+// without contention: the acknowledgement travels back from another SIP.
+func (r *rig) storeTime(to memory.ID, n memory.Bytes) simtime.Time {
+	r.Helper()
+	return r.setup + r.transferTime(r.tcm(0), to, n) + r.wayTime(to, r.tcm(0))
+}
+
 // transferTime returns the time of n bytes from one memory to another without contention,
 // by the formulas of package fabric.
 func (r *rig) transferTime(from, to memory.ID, n memory.Bytes) simtime.Time {

@@ -24,6 +24,7 @@ type Request struct {
 	From  Access
 	To    Access
 	Tail  simtime.Time // the delay that the far end adds after the last byte
+	Remote
 
 	At     simtime.Time // when it reaches the engine; a past time means now
 	Source int32        // the tile in TCM that it reads and waits for; 0 is none
@@ -113,6 +114,8 @@ type DMA struct {
 	fences  []fence      // events that wait for some of the accesses in program
 	stalled []int32      // requests that wait for some of the accesses in program
 	ends    []accessPair // by request; only for requests with such an end
+	remotes []remote     // by request; only for requests to or from other SIPs
+	SIP     int32        // the SIP of the engine
 	ids     []operations // by request; only if Followed is set
 	idle    sim.Cond
 	queues  [2][2][]int32       // requests that wait for a channel, by channel and class
@@ -156,13 +159,18 @@ type request struct {
 	placed    bool // has a place of its own in program
 	more      bool
 	followed  bool // waited for an earlier access
+	remote    bool // has an entry in remotes
 }
 
 const (
-	evFormed    sim.Kind = iota // the descriptor of a request is formed
-	evArriving                  // the first flits of a request have arrived
-	evArrived                   // the last byte of a request has arrived
-	evTailEnded                 // the Tail of a request has passed
+	evFormed       sim.Kind = iota // the descriptor of a request is formed
+	evArriving                     // the first flits of a request have arrived
+	evArrived                      // the last byte of a request has arrived
+	evTailEnded                    // the Tail of a request has passed
+	evRequested                    // the request of a read has arrived at a memory in another SIP
+	evLeft                         // the last byte of a request has left the SIP from which it is sent
+	evReleased                     // likewise, and the engine knows
+	evAcknowledged                 // the acknowledgement of a write to another SIP has arrived
 )
 
 // Init initializes d as an idle engine. `tiles` may be nil if no request has a Source or a
@@ -227,6 +235,9 @@ func (d *DMA) add(r *Request) int32 {
 	q.bytes, q.at, q.done, q.source, q.target, q.queue = r.Bytes, r.At, r.Done, r.Source, r.Target, r.Queue
 	q.op, q.class, q.unordered, q.placed, q.more, q.followed = r.Op, r.Class, r.Unordered, false, r.More, false
 	q.tail, q.begun, q.order, q.notice, q.arriving = r.Tail, r.Begun, r.Order, r.Notice, r.Arriving
+	if q.remote = r.Border > 0 || r.ReadWay > 0 || r.WriteWay > 0; q.remote {
+		d.addRemote(i, r)
+	}
 	if d.Followed != nil {
 		d.addOperation(i, r.ID)
 	}
@@ -320,8 +331,8 @@ func channel(op memory.Op) int {
 	return 0
 }
 
-// start sends the data of request i over the fabric and counts it as outstanding on channel
-// ch.
+// start counts request i as outstanding on channel ch and sends its data over the fabric. The
+// request of a read from another SIP travels there first.
 func (d *DMA) start(ch *dmaChannel, i int32) {
 	q := &d.pool[i]
 	if !q.more {
@@ -331,6 +342,16 @@ func (d *DMA) start(ch *dmaChannel, i int32) {
 	if d.Trace != nil {
 		d.Trace.recordStart(i, d.eng.Now(), d.eng.By)
 	}
+	if q.remote && d.remotes[i].ReadWay > 0 {
+		d.eng.At(d.eng.Now()+d.remotes[i].ReadWay, d.target, evRequested, uint64(i))
+		return
+	}
+	d.send(i)
+}
+
+// send sends the data of request i over the fabric.
+func (d *DMA) send(i int32) {
+	q := &d.pool[i]
 	if q.placed {
 		e := d.placeOf(i)
 		e.settled = !q.writes
@@ -348,6 +369,9 @@ func (d *DMA) start(ch *dmaChannel, i int32) {
 	t.Done.Target, t.Done.Kind, t.Done.Arg = d.target, evArrived, uint64(i)
 	if q.notice > 0 {
 		t.Notice, t.Arriving = q.notice, sim.Event{Target: d.target, Kind: evArriving, Arg: uint64(i)}
+	}
+	if q.remote && d.remotes[i].Border > 0 {
+		t.Border, t.Left = int(d.remotes[i].Border), sim.Event{Target: d.target, Kind: evLeft, Arg: uint64(i)}
 	}
 	if q.reads {
 		t.Read = d.ends[i].from.Bank()
@@ -400,7 +424,7 @@ func (d *DMA) Handle(kind sim.Kind, arg uint64) {
 		}
 		q := &d.pool[i]
 		n := channel(q.op)
-		if !q.more {
+		if !q.more && !d.releasedEarly(i, q) {
 			d.channels[n].started--
 		}
 		if q.tail > 0 {
@@ -408,12 +432,19 @@ func (d *DMA) Handle(kind sim.Kind, arg uint64) {
 		} else {
 			d.finish(i)
 		}
-		if d.channels[n].waiting > 0 && d.startQueued(n) {
-			d.passFences() // a fence may wait for the start of a read
-		}
+		d.startNext(n)
 	case evTailEnded:
 		d.setCause(i)
 		d.finish(i)
+	default:
+		d.handleRemote(kind, i)
+	}
+}
+
+// startNext starts waiting requests of channel number n.
+func (d *DMA) startNext(n int) {
+	if d.channels[n].waiting > 0 && d.startQueued(n) {
+		d.passFences() // a fence may wait for the start of a read
 	}
 }
 
@@ -428,10 +459,14 @@ func (d *DMA) setCause(i int32) {
 // finish ends request i and resumes everything that waits for it.
 func (d *DMA) finish(i int32) {
 	q := &d.pool[i]
-	d.meter.end(q.class, d.eng.Now(), d.Usage)
+	if d.releasedEarly(i, q) {
+		d.finishRemote(i, q)
+		return
+	}
 	if d.Trace != nil {
 		d.Trace.recordEnd(i, q.op, q.bytes, d.eng.Now())
 	}
+	d.meter.end(q.class, d.eng.Now(), d.Usage)
 	ordered, source, target, done := !q.unordered, q.source, q.target, q.done
 	d.remove(i, q)
 	d.inFlight--
@@ -448,6 +483,11 @@ func (d *DMA) finish(i int32) {
 	if ordered {
 		d.resumeStalled()
 	}
+	d.endIdle()
+}
+
+// endIdle wakes the processes that wait until the engine is idle, if it is.
+func (d *DMA) endIdle() {
 	if d.inFlight == 0 {
 		d.idle.Broadcast()
 		if d.tiles != nil {

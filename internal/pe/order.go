@@ -18,21 +18,56 @@ type orderedAccess struct {
 	hold    bool  // added by Hold: its requests come later
 	reads   bool
 	writes  bool
-	settled bool // After and Settled do not wait for it
+	settled bool  // After and Settled do not wait for it
+	landed  bool  // a write to another SIP has ended there
+	sip     int32 // the SIP of a write to another SIP; else elsewhere
 }
+
+// elsewhere is the sip of accesses that are not writes to another SIP.
+const elsewhere = -1
 
 // fence is an event to call when all accesses up to a given place in the program are
 // settled: reads have started and writes have ended.
 type fence struct {
 	before Order
+	scope  scope
+	sip    int32
 	then   sim.Event
 }
+
+// scope says which accesses a fence waits for.
+type scope uint8
+
+const (
+	everywhere scope = iota // all accesses: the PE knows that they are settled
+	outside                 // accesses that do not end in the SIP of the fence, likewise
+	inside                  // writes to the SIP of the fence: they have ended there
+)
 
 // addAccess takes the next place in the program for request i, which is q.
 func (d *DMA) addAccess(i int32, q *request) {
 	d.last++
 	q.order, q.placed = d.last, true
-	d.program = append(d.program, orderedAccess{order: d.last, request: i, reads: q.reads, writes: q.writes})
+	d.program = append(d.program, orderedAccess{order: d.last, request: i, reads: q.reads, writes: q.writes, sip: d.sipOf(i, q)})
+}
+
+// sipOf returns the SIP that request i, which is q, writes to if it is another SIP.
+func (d *DMA) sipOf(i int32, q *request) int32 {
+	if q.writes && d.ends[i].to.Memory.SIP != d.SIP {
+		return d.ends[i].to.Memory.SIP
+	}
+	return elsewhere
+}
+
+// land records that request i, which writes to another SIP, has ended there.
+func (d *DMA) land(i int32) {
+	for k := range d.program {
+		if e := &d.program[k]; e.order == d.pool[i].order && e.writes && d.ends[e.request].to == d.ends[i].to {
+			e.landed = true
+			d.passFences()
+			return
+		}
+	}
 }
 
 // placeOf returns the place of request i in the program.
@@ -74,7 +109,7 @@ func (d *DMA) hold(r *Request, async bool) {
 	r.Fixed = true
 	i := d.add(r)
 	q := &d.pool[i]
-	d.program = append(d.program, orderedAccess{order: d.last, request: i, hold: true, reads: q.reads, writes: q.writes, settled: async})
+	d.program = append(d.program, orderedAccess{order: d.last, request: i, hold: true, reads: q.reads, writes: q.writes, settled: async, sip: d.sipOf(i, q)})
 }
 
 // Release ends the Hold with Order o and resumes the requests that waited for it.
@@ -99,7 +134,46 @@ func (d *DMA) After(o Order, then sim.Event) {
 		d.eng.Call(then)
 		return
 	}
-	d.fences = append(d.fences, fence{o, then})
+	d.fences = append(d.fences, fence{before: o, then: then})
+}
+
+// SettledOutside reports whether all accesses up to position o in the program have taken
+// effect, except writes to the given SIP.
+func (d *DMA) SettledOutside(o Order, sip int32) bool {
+	return d.passes(&fence{o, outside, sip, sim.Event{}})
+}
+
+// AfterOutside calls the event `then` as soon as SettledOutside(o, sip) is true, which it must
+// not be yet.
+func (d *DMA) AfterOutside(o Order, sip int32, then sim.Event) {
+	d.fences = append(d.fences, fence{o, outside, sip, then})
+}
+
+// Landed reports whether all writes to the given SIP up to position o in the program have
+// ended there.
+func (d *DMA) Landed(o Order, sip int32) bool { return d.passes(&fence{o, inside, sip, sim.Event{}}) }
+
+// AfterLanded calls the event `then` as soon as Landed(o, sip) is true, which it must not be
+// yet.
+func (d *DMA) AfterLanded(o Order, sip int32, then sim.Event) {
+	d.fences = append(d.fences, fence{o, inside, sip, then})
+}
+
+// passes reports whether all accesses that f waits for are settled or have landed.
+func (d *DMA) passes(f *fence) bool {
+	for i := range d.program {
+		e := &d.program[i]
+		if e.order > f.before {
+			return true
+		}
+		ends := e.sip == f.sip // in the SIP of the fence
+		switch {
+		case e.settled, f.scope == outside && ends, f.scope == inside && (!ends || e.landed):
+		default:
+			return false
+		}
+	}
+	return true
 }
 
 // Settled reports whether all accesses up to position o in the program have taken effect
@@ -186,7 +260,7 @@ func (d *DMA) passFences() {
 func (d *DMA) callFences() {
 	for k := 0; k < len(d.fences); {
 		f := d.fences[k]
-		if !d.Settled(f.before) {
+		if !d.passes(&f) {
 			k++
 			continue
 		}

@@ -81,6 +81,7 @@ type transfer struct {
 	path     []topology.LinkID
 	op       memory.Op            // on HBM
 	setup    simtime.Time         // of the DMA engine; 0 for the host
+	request  []topology.LinkID    // the way of the request, if a PE reads from another SIP
 	streams  int                  // number of simultaneous transfers
 	begin    func(done sim.Event) // starts the transfers; each calls done at its end
 }
@@ -124,6 +125,11 @@ func (c probeCase) prepareLoad(m *machine.Machine, t *transfer, slice memory.ID,
 		return err
 	}
 	t.to, t.setup = m.Node(tcm), m.Graph.Spec().PE.DMA.Setup
+	if slice.SIP != tcm.SIP {
+		if t.request, err = m.Graph.Route(nil, t.to, t.from); err != nil {
+			return err
+		}
+	}
 	if c.all {
 		t.streams = m.Graph.Spec().PEsPerCube()
 	}

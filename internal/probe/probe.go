@@ -210,7 +210,7 @@ func (r *Row) compare(m *machine.Machine, t transfer) {
 	s := m.Graph.Spec()
 	hbm := memory.NewHBM(s.Cube.HBM)
 	if want, ok := fabric.UncontendedHBM(m.Hops(t.path), hbm, t.op, r.Bytes, s.System.Flit); ok {
-		want += t.setup
+		want += t.setup + fabric.Control(m.Hops(t.request), s.PE.IPCQ.CreditBytes) // 0 without a request
 		match := r.SimulatedNS == want
 		r.FormulaNS, r.Match = &want, &match
 	} else if hbm.Burst != s.System.Flit {

@@ -56,6 +56,9 @@ func (q *FIFO[T]) Push(v T) {
 // Front returns the first item of a queue that is not empty.
 func (q *FIFO[T]) Front() *T { return &q.items[q.head] }
 
+// At returns item i, counted from the first.
+func (q *FIFO[T]) At(i int) *T { return &q.items[q.head+i] }
+
 // Pop removes the first item.
 func (q *FIFO[T]) Pop() {
 	q.head++

@@ -55,7 +55,7 @@ func TestTReduceModes(t *testing.T) {
 			}
 		}
 	}
-	for mode, want := range map[string]float64{"loop": 790.04248, "treduce": 1138.69122} {
+	for mode, want := range map[string]float64{"loop": 1493.51809, "treduce": 1842.16683} {
 		o := runner.Options{Scenario: "treduce", Backend: runner.Sim}
 		o.Params = map[string]string{"mode": mode}
 		if r := runRight(t, o); r.TimeNS != want {

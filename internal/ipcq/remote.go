@@ -1,0 +1,113 @@
+package ipcq
+
+import (
+	"github.com/kernbench/kernbench/internal/pe"
+	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
+)
+
+// The two ends of a ring between SIPs learn of each other's state only after the time that a
+// report takes: the receiver, that the sender's earlier accesses have taken effect; the
+// sender, at which times credits return. The sender learns of credits when the first of them
+// can arrive, so that no message is sent later than within a SIP.
+
+// remote is the state that only a ring between SIPs has.
+type remote struct {
+	reports sim.FIFO[creditReport] // that the sender does not know yet, in order of time
+	known   uint64                 // the value of Ring.read that the sender knows
+	waking  simtime.Time           // the time of the pending evCredit event; past if there is none
+}
+
+// creditReport says that the sender knows the times of the credits before fragment `read` from
+// the time `at` on.
+type creditReport struct {
+	read uint64
+	at   simtime.Time
+}
+
+// report reports the credits whose times have been computed to the sender in another SIP.
+func (r *Ring) report() {
+	r.remote.reports.Push(creditReport{r.read, r.queues.eng.Now() + r.CreditTime})
+	if r.wakeAt > 0 {
+		r.wakeLater()
+	}
+}
+
+// readKnown returns the number of fragments of whose credits the sender knows the times.
+func (r *Ring) readKnown() uint64 {
+	if r.remote == nil {
+		return r.read
+	}
+	k := r.remote
+	for now := r.queues.eng.Now(); k.reports.Len() > 0 && k.reports.Front().at <= now; k.reports.Pop() {
+		k.known = k.reports.Front().read
+	}
+	return k.known
+}
+
+// wakeLater schedules an event at the time at which a sender in another SIP learns of the
+// credit that it waits for, if that time is known.
+func (r *Ring) wakeLater() {
+	k := r.remote
+	if k == nil {
+		return
+	}
+	for i := range k.reports.Len() {
+		if c := k.reports.At(i); c.read >= r.wakeAt {
+			if c.at != k.waking {
+				k.waking = c.at
+				r.queues.eng.Post(c.at, r.event(evCredit, 0))
+			}
+			return
+		}
+	}
+}
+
+// Gather lets p, a sender to another SIP, wait until it knows the credits of n fragments, so
+// that they travel together, but at most until the time `until`. Within a SIP it does not
+// wait, since more credits are known at once.
+func (r *Ring) Gather(p *sim.Proc, n int, until simtime.Time) {
+	if r.remote == nil || r.SlotFlits == 0 || until <= r.queues.eng.Now() {
+		return
+	}
+	unused := int(max(r.sent, uint64(r.Slots)) - r.sent)
+	if need := r.used + uint64(max(0, n-unused)); need > r.readKnown() {
+		r.wakeAt = need
+		r.wakeLater()
+		p.SleepUntil(until)
+		r.wakeAt = 0
+	}
+}
+
+// fence delays the visibility of a batch, which is sent to another SIP, if accesses of the
+// sender up to place o that do not end in that SIP have not taken effect.
+func (r *Ring) fence(seq uint32, o pe.Order) {
+	if !r.From.DMA.SettledOutside(o, r.Memory.SIP) {
+		r.batches.At(int(seq - r.popped)).fenced = true
+		r.From.DMA.AfterOutside(o, r.Memory.SIP, r.event(evSettled, seq))
+	}
+}
+
+// reach records that b, which is batch n and comes from another SIP, has arrived as far as s
+// says. It makes the fragments visible that have arrived, when the earlier accesses of the
+// sender have taken effect.
+func (r *Ring) reach(b *batch, n uint32, s arrivalStage) {
+	b.stage = s
+	if s == underway || b.fenced {
+		return
+	}
+	if r.From.DMA.Landed(b.after, r.Memory.SIP) {
+		r.show(b)
+	} else {
+		r.From.DMA.AfterLanded(b.after, r.Memory.SIP, r.event(evLanded, n))
+	}
+}
+
+// show makes the fragments of b visible that have arrived.
+func (r *Ring) show(b *batch) {
+	if b.stage == arriving {
+		r.announce(b)
+	} else {
+		r.makeVisible(b)
+	}
+}
