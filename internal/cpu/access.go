@@ -133,7 +133,7 @@ func (c *Core) submit(v *tl.Value, kind oplog.Kind, op memory.Op, id oplog.ID) {
 			r.Source, r.Target = 0, v.Slot
 		}
 		r.ID, r.At, r.Order, r.Begun, r.Done, r.Purpose = id, c.arrival(), order, begun, ended, accessKinds[kind].purpose
-		if r.WriteWay > 0 {
+		if r.Remote != nil && op == memory.Write {
 			c.land(r)
 		}
 		c.pe.DMA.Submit(r)
@@ -146,10 +146,12 @@ func (c *Core) submit(v *tl.Value, kind oplog.Kind, op memory.Op, id oplog.ID) {
 // land makes a write to another SIP take effect when it has ended there. The position that the
 // write holds with others ends with the acknowledgement.
 func (c *Core) land(r *pe.Request) {
-	r.Lands = true
+	c.m.landing = *r.Remote
+	r.Remote = &c.m.landing
+	r.Remote.Lands = true
 	if r.Order != 0 {
 		c.m.transfers.At(int32(r.Done.Arg)).acks++
-		r.Acknowledged = sim.Event{Target: r.Done.Target, Kind: evWriteKnown, Arg: r.Done.Arg}
+		r.Remote.Acknowledged = sim.Event{Target: r.Done.Target, Kind: evWriteKnown, Arg: r.Done.Arg}
 	}
 }
 

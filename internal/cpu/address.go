@@ -148,20 +148,23 @@ func (c *Core) setRequest(r *pe.Request, p *pe.Access, op memory.Op, class fabri
 }
 
 // Remote returns what concerns other SIPs of a DMA request that moves data from memory `from`
-// to memory `dest` over a path. The PE of the request is in the SIP of `dest` for a read, and
-// of `from` for a write.
-func (m *System) Remote(op memory.Op, from, dest memory.ID, path []topology.LinkID) (r pe.Remote) {
+// to memory `dest` over a path, or nil if both are in one SIP. The PE of the request is in the
+// SIP of `dest` for a read, and of `from` for a write.
+func (m *System) Remote(op memory.Op, from, dest memory.ID, path []topology.LinkID) *pe.Remote {
 	if from.SIP == dest.SIP {
-		return r
+		return nil
 	}
+	return m.newRemote(op, from, dest, path)
+}
+
+// newRemote implements Remote for memories in two SIPs.
+func (m *System) newRemote(op memory.Op, from, dest memory.ID, path []topology.LinkID) *pe.Remote {
 	m.back = m.Route(m.back[:0], dest, from)
 	way := m.ControlTime(m.back)
 	if op == memory.Read {
-		r.ReadWay = way
-	} else {
-		r.Border, r.WriteWay = m.Border(path), way
+		return &pe.Remote{ReadWay: way}
 	}
-	return r
+	return &pe.Remote{Border: m.Border(path), WriteWay: way}
 }
 
 // ControlTime returns how long a credit, the request of a read or an acknowledgement takes
@@ -185,7 +188,7 @@ func (m *System) Border(path []topology.LinkID) int32 {
 type route struct {
 	from, dest memory.ID
 	path       []topology.LinkID
-	remote     pe.Remote // of a request to the memory that is not the TCM of the PE
+	remote     *pe.Remote // of a request to the memory that is not the TCM of the PE
 }
 
 // maxRoutes is the number of routes that a core keeps: most kernels use few memories.

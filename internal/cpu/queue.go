@@ -138,27 +138,33 @@ func (c *Core) sendMemory(ring *ipcq.Ring, msg *ipcq.Message) error {
 			r.Path = c.m.Route(nil, r.From.Memory, ring.Memory)
 			r.Remote = c.remoteSend(&r, ring)
 		}
-		if r.Border > 0 { // the memory is read when the last byte has left
-			r.Left, r.Done = ended, sim.Event{}
+		if r.Remote != nil && r.Remote.Border > 0 { // the memory is read when the last byte has left
+			left := *r.Remote
+			left.Left = ended
+			r.Remote, r.Done = &left, sim.Event{}
 		}
 		ring.Put(msg, i, 1, &r)
 	}
 	return nil
 }
 
-// remoteSend returns what concerns other SIPs of request r, which sends memory as a message.
-func (c *Core) remoteSend(r *pe.Request, ring *ipcq.Ring) (remote pe.Remote) {
+// remoteSend returns what concerns other SIPs of request r, which sends memory as a message,
+// or nil if nothing does.
+func (c *Core) remoteSend(r *pe.Request, ring *ipcq.Ring) *pe.Remote {
 	tcm := c.pe.Memory(topology.KindTCM)
+	var remote pe.Remote
 	if r.From.Memory.SIP != tcm.SIP {
 		remote.ReadWay = c.m.ControlTime(c.m.Route(nil, tcm, r.From.Memory))
 	}
-	if ring.Memory.SIP == tcm.SIP {
-		return remote // the PE knows when the message arrives
+	if ring.Memory.SIP != tcm.SIP { // else the PE knows when the message arrives
+		if remote.Border = c.m.Border(r.Path); remote.Border == 0 {
+			remote.Border = int32(len(r.Path))
+		}
 	}
-	if remote.Border = c.m.Border(r.Path); remote.Border == 0 {
-		remote.Border = int32(len(r.Path))
+	if remote == (pe.Remote{}) {
+		return nil
 	}
-	return remote
+	return &remote
 }
 
 // takeCredits takes credits of a queue for at most n fragments that can travel together. It

@@ -64,7 +64,7 @@ func (c *Core) Notify(peer, number int, op tl.SignalOp, value int64) error {
 		At: c.arrival(), Purpose: pe.Notify,
 		Remote: c.m.Remote(memory.Write, c.pe.Memory(topology.KindTCM), to.Memory(topology.KindTCM), c.path),
 	}
-	if r.Border > 0 {
+	if r.Remote != nil {
 		n.way, n.fenced = c.m.ControlTime(c.path), !c.pe.DMA.SettledOutside(n.order, int32(to.SIP))
 	}
 	i := uint64(c.m.notifications.Add(n))

@@ -50,6 +50,7 @@ type System struct {
 	access        pe.Request // the request of an access to memory that a core passes to its DMA engine
 	target        sim.Target
 	back          []topology.LinkID // reused by Remote
+	landing       pe.Remote         // reused by Core.land
 	transfers     sim.Pool[transfer]
 	receives      map[oplog.ID]*receive // recorded in the op log and in flight
 	notifications sim.Pool[notification]

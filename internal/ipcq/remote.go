@@ -13,6 +13,7 @@ import (
 
 // remote is the state that only a ring between SIPs has.
 type remote struct {
+	request pe.Remote
 	reports sim.FIFO[creditReport] // that the sender does not know yet, in order of time
 	known   uint64                 // the value of Ring.read that the sender knows
 	waking  simtime.Time           // the time of the pending evCredit event; past if there is none
@@ -49,9 +50,6 @@ func (r *Ring) readKnown() uint64 {
 // credit that it waits for, if that time is known.
 func (r *Ring) wakeLater() {
 	k := r.remote
-	if k == nil {
-		return
-	}
 	for i := range k.reports.Len() {
 		if c := k.reports.At(i); c.read >= r.wakeAt {
 			if c.at != k.waking {
@@ -61,6 +59,22 @@ func (r *Ring) wakeLater() {
 			return
 		}
 	}
+}
+
+// wakeRemote wakes a sender in another SIP if it knows the time of the credit that it waits for.
+func (r *Ring) wakeRemote() {
+	if r.wakeAt > 0 && r.wakeAt <= r.readKnown() {
+		r.From.Proc.Wake()
+	}
+}
+
+// Remote returns what concerns other SIPs of a request that sends a message over the path of
+// the ring, or nil within a SIP.
+func (r *Ring) Remote() *pe.Remote {
+	if r.remote == nil {
+		return nil
+	}
+	return &r.remote.request
 }
 
 // Gather lets p, a sender to another SIP, wait until it knows the credits of n fragments, so

@@ -211,7 +211,7 @@ func (q *Queues) Add(from, to End, cfg Config) *Ring {
 		r.mask = n - 1
 	}
 	if r.Way > 0 {
-		r.remote = &remote{}
+		r.remote = &remote{request: pe.Remote{Border: r.Border}}
 	}
 	r.number = q.rings.Add(r)
 	if r.traced {
@@ -249,7 +249,10 @@ func (r *Ring) TakeCredits(now simtime.Time, n int) (count int, first, last simt
 	if count == n {
 		return count, first, last
 	}
-	read := r.readKnown()
+	read := r.read
+	if r.remote != nil {
+		read = r.readKnown()
+	}
 	if last := r.used + uint64(n-count) - 1; last < read && r.inOrder && r.credits[r.slot(last)] <= now {
 		r.used = last + 1 // all are there
 		return n, now, now
@@ -290,7 +293,9 @@ func (r *creditWait) HeldBy() *sim.Proc { return r.To.Proc }
 // returns. `now` is the time on the sender's clock.
 func (r *Ring) AwaitCredit(p *sim.Proc, now simtime.Time) {
 	r.wakeAt = r.used + 1
-	r.wakeLater()
+	if r.remote != nil {
+		r.wakeLater()
+	}
 	p.ParkFrom((*creditWait)(r), now)
 	r.wakeAt = 0
 }
@@ -324,7 +329,7 @@ func (r *Ring) Put(m *Message, i, n int, req *pe.Request) {
 	req.More = i > 0
 	req.Op, req.Class, req.Queue, req.Unordered = memory.Write, fabric.Comm, r.number+1, req.From.Region.Rows == 0
 	if req.Path == nil {
-		req.Path, req.Fixed, req.Border = r.Path, true, r.Border
+		req.Path, req.Fixed, req.Remote = r.Path, true, r.Remote()
 	}
 	req.Bytes, req.Tail = bytes, r.Access
 	if req.To = (pe.Access{}); r.banked {
@@ -392,7 +397,7 @@ func (q *Queues) Handle(kind sim.Kind, arg uint64) {
 		return
 	}
 	if kind == evCredit {
-		r.wakeSender()
+		r.wakeRemote()
 		return
 	}
 	b := r.batches.At(int(n - r.popped))
@@ -535,14 +540,7 @@ func (r *Ring) returnCredits(at simtime.Time, by sim.Mark) {
 func (r *Ring) tellSender() {
 	if r.remote != nil {
 		r.report()
-	} else {
-		r.wakeSender()
-	}
-}
-
-// wakeSender wakes the sender if it knows the time of the credit that it waits for.
-func (r *Ring) wakeSender() {
-	if r.wakeAt > 0 && r.wakeAt <= r.readKnown() {
+	} else if r.wakeAt > 0 && r.wakeAt <= r.read {
 		r.From.Proc.Wake()
 	}
 }

@@ -24,7 +24,8 @@ type Request struct {
 	From  Access
 	To    Access
 	Tail  simtime.Time // the delay that the far end adds after the last byte
-	Remote
+
+	Remote *Remote // nil if the request stays within the SIP of the engine; Submit copies it
 
 	At     simtime.Time // when it reaches the engine; a past time means now
 	Source int32        // the tile in TCM that it reads and waits for; 0 is none
@@ -116,6 +117,7 @@ type DMA struct {
 	ends    []accessPair // by request; only for requests with such an end
 	remotes []remote     // by request; only for requests to or from other SIPs
 	SIP     int32        // the SIP of the engine
+	_       [4]int64     // keeps what follows a DMA in a PE at its place in cache lines
 	ids     []operations // by request; only if Followed is set
 	idle    sim.Cond
 	queues  [2][2][]int32       // requests that wait for a channel, by channel and class
@@ -235,7 +237,7 @@ func (d *DMA) add(r *Request) int32 {
 	q.bytes, q.at, q.done, q.source, q.target, q.queue = r.Bytes, r.At, r.Done, r.Source, r.Target, r.Queue
 	q.op, q.class, q.unordered, q.placed, q.more, q.followed = r.Op, r.Class, r.Unordered, false, r.More, false
 	q.tail, q.begun, q.order, q.notice, q.arriving = r.Tail, r.Begun, r.Order, r.Notice, r.Arriving
-	if q.remote = r.Border > 0 || r.ReadWay > 0 || r.WriteWay > 0; q.remote {
+	if q.remote = r.Remote != nil; q.remote {
 		d.addRemote(i, r)
 	}
 	if d.Followed != nil {

@@ -10,8 +10,7 @@ import (
 // request has travelled there. So no SIP acts on another in less time than a link between
 // them takes.
 
-// Remote is the part of a request that concerns other SIPs. It is zero if the request stays
-// within the SIP of the engine.
+// Remote is the part of a request that concerns other SIPs.
 type Remote struct {
 	// Border is the number of links of Path up to the first that leads to another SIP, if the
 	// request writes or is a message. Its channel and its source are free when the last byte
@@ -40,8 +39,8 @@ func (d *DMA) addRemote(i int32, r *Request) {
 	for len(d.remotes) <= int(i) {
 		d.remotes = append(d.remotes, remote{})
 	}
-	d.remotes[i] = remote{Remote: r.Remote, open: 1}
-	if r.Border > 0 {
+	d.remotes[i] = remote{Remote: *r.Remote, open: 1}
+	if r.Remote.Border > 0 {
 		d.remotes[i].open = 2
 	}
 }
