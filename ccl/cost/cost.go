@@ -60,11 +60,10 @@ func (n *Network) freeTCM(ports int) topology.Bytes {
 
 // Pick returns the algorithm with the lowest cost, and that cost. If several algorithms
 // have the same cost, it prefers the first in the list `plain`, and then the first by name.
-// In a large group, it leaves out algorithms in which rank 0 has more than maxNeighbors
-// neighbours. It returns nil if no algorithm for the collective fits and has a cost.
+// It returns nil if no candidate fits and has a cost.
 func Pick(p *ccl.Plan, n *Network) (best *ccl.Algorithm, cost simtime.Time) {
-	for _, a := range ccl.Algorithms(p.Collective) {
-		if p.Ranks > maxNeighbors && len(a.Neighbors(p, 0)) > maxNeighbors || n.Fits(a, p) != nil {
+	for _, a := range Candidates(p) {
+		if n.Fits(a, p) != nil {
 			continue
 		}
 		t, ok := Cost(a, p, n)
@@ -73,6 +72,35 @@ func Pick(p *ccl.Plan, n *Network) (best *ccl.Algorithm, cost simtime.Time) {
 		}
 	}
 	return best, cost
+}
+
+// Candidates returns the algorithms among which Pick chooses. In a large group, it leaves out
+// algorithms in which rank 0 has more than maxNeighbors neighbours.
+func Candidates(p *ccl.Plan) []*ccl.Algorithm {
+	return slices.DeleteFunc(ccl.Algorithms(p.Collective), func(a *ccl.Algorithm) bool {
+		return p.Ranks > maxNeighbors && Neighbors(a, p, 0) > maxNeighbors
+	})
+}
+
+// Neighbors returns the number of neighbours of a rank. It works for any number of ranks,
+// also if an algorithm that connects all ranks would need more ports than there are.
+func Neighbors(a *ccl.Algorithm, p *ccl.Plan, rank int) int {
+	const most = 1 << 14
+	if p.Ranks <= most {
+		return len(a.Neighbors(p, rank))
+	}
+	part := *p
+	part.Ranks, part.Root = most, 0
+	if p.Root != rank {
+		rank = 1 + rank%(most-1)
+	} else {
+		rank = 0
+	}
+	n := len(a.Neighbors(&part, rank))
+	if n == most-1 {
+		return p.Ranks - 1
+	}
+	return n
 }
 
 // maxNeighbors is the maximum number of neighbours of a rank for which Pick considers an

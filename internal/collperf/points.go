@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/kernbench/kernbench/internal/experiment"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/topology"
 )
 
@@ -39,7 +40,8 @@ func (o *Options) simulate(ctx context.Context, problems []*problem, t *tally) e
 	x := o.Experiment
 	x.About = fmt.Sprintf("%v over %d ranks of %s", o.Collective, t.sum.Ranks, o.Topology.Spec().Source())
 	x.Identity, x.Schema, x.Workers, x.Stop = o.identity(t.sum.Ranks), o.schema(), o.Threads, o.Algorithm != AllAlgorithms
-	x.Memory = func(index int) int64 { return o.memory(s.problem(index)) }
+	groups := lists.Map(s.algorithms, func(a string) uint64 { return o.groupMemory(t.sum.Ranks, a) })
+	x.Memory = func(index int) int64 { return o.memory(s.problem(index), groups[index%len(groups)]) }
 	x.Cost = func(index int) float64 { return s.problem(index).cost(s.algorithm(index)) }
 	_, err := experiment.Run(ctx, x, s.points, s.run, s.add)
 	if errors.As(err, &t.sum.Failed) {
