@@ -30,9 +30,17 @@ type Network struct {
 	// many ranks a cost takes long to compute.
 	Beat func()
 
-	path []topology.LinkID // scratch space of route
-	load []int64           // bytes on each link; scratch space of Busiest
-	used []topology.LinkID // links with a load; scratch space of Busiest
+	path   []topology.LinkID // result of route
+	routes [2]knownRoute     // the latest two routes, usually there and back
+	hops   []fabric.Hop      // scratch space of transferTime
+	load   []int64           // bytes on each link; scratch space of Busiest
+	used   []topology.LinkID // links with a load; scratch space of Busiest
+}
+
+// knownRoute is the route between two nodes. The path is nil if no route is known.
+type knownRoute struct {
+	from, to topology.NodeID
+	path     []topology.LinkID
 }
 
 // NewNetwork returns the network of a group whose rank i is PE pes[i] of the system, with
@@ -44,6 +52,7 @@ func NewNetwork(g *topology.Graph, pes []int, queues topology.IPCQ) *Network {
 // subset returns the network of only the given ranks.
 func (n *Network) subset(ranks []int) *Network {
 	m := *n
+	m.routes, m.hops = [2]knownRoute{}, nil // the networks must not share scratch space
 	m.pes = make([]int, len(ranks))
 	for i, rank := range ranks {
 		m.pes[i] = n.pes[rank]
@@ -71,21 +80,29 @@ func (n *Network) node(rank int, kind topology.Kind) topology.NodeID {
 // another without contention.
 func (n *Network) transferTime(from, to topology.NodeID, bytes int64) simtime.Time {
 	n.route(from, to)
-	hops := make([]fabric.Hop, 0, 16)
+	n.hops = n.hops[:0]
 	links := n.g.Links()
 	for _, id := range n.path {
 		l := &links[id]
-		hops = append(hops, fabric.Hop{Bandwidth: l.Bandwidth, Latency: l.Latency + n.g.Node(l.To).Overhead})
+		n.hops = append(n.hops, fabric.Hop{Bandwidth: l.Bandwidth, Latency: l.Latency + n.g.Node(l.To).Overhead})
 	}
-	return fabric.Uncontended(hops, topology.Bytes(bytes), n.g.Spec().System.Flit)
+	return fabric.Uncontended(n.hops, topology.Bytes(bytes), n.g.Spec().System.Flit)
 }
 
 // route sets n.path to the links of the route between two nodes.
 func (n *Network) route(from, to topology.NodeID) {
-	path, err := n.g.Route(n.path[:0], from, to)
+	for i := range n.routes {
+		if r := &n.routes[i]; r.path != nil && r.from == from && r.to == to {
+			n.path = r.path
+			return
+		}
+	}
+	r := &n.routes[1]
+	path, err := n.g.Route(r.path[:0], from, to)
 	if err != nil {
 		panic(fmt.Sprintf("cost: %v", err)) // cannot happen: Compile refuses systems with unreachable PEs
 	}
+	n.routes[0], n.routes[1] = knownRoute{from, to, path}, n.routes[0]
 	n.path = path
 }
 

@@ -14,6 +14,29 @@ type tree struct {
 	node    func(rank int) ccl.TreeNode
 	bytes   int64        // bytes of a chunk
 	combine simtime.Time // time to combine two chunks
+	edges   []treeEdge   // by rank: the edge to its parent
+}
+
+// treeEdge has the times of a chunk between a rank and its parent.
+type treeEdge struct {
+	up, down             simtime.Time // as Alpha
+	trip                 simtime.Time // as roundTrip, in the slower direction
+	flightUp, flightDown simtime.Time // as flight
+}
+
+// findEdges sets t.edges.
+func (t *tree) findEdges() {
+	t.edges = make([]treeEdge, t.Ranks)
+	for rank := range t.edges {
+		v := t.node(rank)
+		if v.Root {
+			continue
+		}
+		e, parent := &t.edges[rank], v.Parent.Rank
+		e.up, e.flightUp = t.Alpha(rank, parent, t.bytes), t.flight(rank, parent, t.bytes)
+		e.down, e.flightDown = t.Alpha(parent, rank, t.bytes), t.flight(parent, rank, t.bytes)
+		e.trip = max(t.roundTrip(rank, parent, t.bytes), t.roundTrip(parent, rank, t.bytes))
+	}
 }
 
 // trees computes the cost of a collective over one or more trees at once. Each tree carries
@@ -43,14 +66,15 @@ func (n *Network) trees(p *ccl.Plan, nodes ...func(rank int) ccl.TreeNode) simti
 	var all []tree
 	var first, slot, work, flights simtime.Time
 	for _, node := range nodes {
-		t := tree{n, p, node, bytes, combine}
-		all = append(all, t)
+		t := tree{Network: n, Plan: p, node: node, bytes: bytes, combine: combine}
 		root := 0
 		for ; !node(root).Root; root++ {
 			if root == p.Ranks-1 {
 				panic("cost: a tree of the schedule has no root: set Root of one TreeNode")
 			}
 		}
+		t.findEdges()
+		all = append(all, t)
 		var through simtime.Time
 		if ups {
 			through = t.up(root)
@@ -78,16 +102,16 @@ func (n *Network) trees(p *ccl.Plan, nodes ...func(rank int) ccl.TreeNode) simti
 		for _, t := range all {
 			v := t.node(rank)
 			if ups && !v.Root {
-				flown += t.messages(rank) * n.flight(rank, v.Parent.Rank, bytes)
+				flown += t.messages(rank) * t.edges[rank].flightUp
 			}
 			for _, child := range v.Children {
-				trip := max(n.roundTrip(rank, child.Rank, bytes), n.roundTrip(child.Rank, rank, bytes))
-				slot = max(slot, trip)
+				e := &t.edges[child.Rank]
+				slot = max(slot, e.trip)
 				if downs {
-					flown += t.messages(child.Rank) * n.flight(rank, child.Rank, bytes)
+					flown += t.messages(child.Rank) * e.flightDown
 				}
 				if gathers && !n.inbox { // one child after another
-					does += max(0, t.messages(child.Rank)-simtime.Time(p.Slots/2)) * trip / simtime.Time(p.Slots)
+					does += max(0, t.messages(child.Rank)-simtime.Time(p.Slots/2)) * e.trip / simtime.Time(p.Slots)
 				}
 			}
 			if ups && !gathers {
@@ -122,7 +146,7 @@ func (n *Network) trees(p *ccl.Plan, nodes ...func(rank int) ccl.TreeNode) simti
 // in the tree. If the collective reduces, the time includes combining these chunks.
 func (t *tree) up(rank int) (at simtime.Time) {
 	for _, child := range t.node(rank).Children {
-		at = max(at, t.up(child.Rank)+t.Alpha(child.Rank, rank, t.bytes))
+		at = max(at, t.up(child.Rank)+t.edges[child.Rank].up)
 		if t.Collective.Reduces() {
 			at += t.combine
 		}
@@ -135,7 +159,7 @@ func (t *tree) up(rank int) (at simtime.Time) {
 func (t *tree) down(rank int, at simtime.Time) (last simtime.Time) {
 	last = at
 	for i, child := range t.node(rank).Children {
-		last = max(last, t.down(child.Rank, at+simtime.Time(i)*t.dispatch()+t.Alpha(rank, child.Rank, t.bytes)))
+		last = max(last, t.down(child.Rank, at+simtime.Time(i)*t.dispatch()+t.edges[child.Rank].down))
 	}
 	return last
 }
