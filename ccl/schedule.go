@@ -1,6 +1,9 @@
 package ccl
 
-import "cmp"
+import (
+	"cmp"
+	"slices"
+)
 
 // Schedule describes the messages that an algorithm sends for a plan, as far as the time of
 // the collective depends on them. Package ccl/cost computes that time. A schedule without
@@ -31,7 +34,7 @@ func (n TreeNode) neighbors() []Neighbor {
 	if n.Root {
 		return n.Children
 	}
-	return append([]Neighbor{n.Parent}, n.Children...)
+	return slices.Concat([]Neighbor{n.Parent}, n.Children)
 }
 
 // Pipeline describes data that moves from rank to rank in segments. Each segment takes the

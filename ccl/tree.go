@@ -63,8 +63,11 @@ func newTreeNode(p *Plan, rank, children int) (n TreeNode) {
 			n.Parent.Inbox++ // the first neighbour of the parent is its own parent
 		}
 	}
-	for i := 0; i < children && children*v+1+i < p.Ranks; i++ {
-		n.Children = append(n.Children, Neighbor{Port: tl.Child(i), Rank: at(children*v + 1 + i), PeerPort: tl.Parent})
+	if count := min(children, p.Ranks-1-children*v); count > 0 {
+		n.Children = make([]Neighbor, count)
+		for i := range n.Children {
+			n.Children[i] = Neighbor{Port: tl.Child(i), Rank: at(children*v + 1 + i), PeerPort: tl.Parent}
+		}
 	}
 	return n
 }

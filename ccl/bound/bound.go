@@ -130,7 +130,11 @@ func (b *search) addCuts(p *partition) {
 // units of data cross the edge of these regions in one direction, over links of capacity c.
 // verb is "send" or "receive".
 func (b *search) addCut(p *partition, first, last int, units uint64, c capacity, verb string) {
-	b.raise(c.serialize(host.Product(b.unit, units)), Cut, func() string {
+	time := c.serialize(host.Product(b.unit, units))
+	if time <= b.time {
+		return // most cuts: do not allocate the function below
+	}
+	b.raise(time, Cut, func() string {
 		whose := "their"
 		if first == last {
 			verb, whose = verb+"s", "its"

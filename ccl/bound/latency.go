@@ -2,6 +2,7 @@ package bound
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/topology"
@@ -36,8 +37,12 @@ func (b *search) addLatency() {
 	}
 }
 
-// distances lists the links that carry data, by the node at which each link begins.
-type distances [][]hop
+// distances lists the links that carry data, by the node at which each link begins: the links
+// of node n are hops[first[n]:first[n+1]].
+type distances struct {
+	hops  []hop
+	first []int32
+}
 
 // hop is a link, and the node at its end.
 type hop struct {
@@ -48,18 +53,29 @@ type hop struct {
 // newDistances returns the links of a system that carry data. If `reverse` is set, each
 // link leads in the opposite direction.
 func newDistances(g *topology.Graph, reverse bool) distances {
-	d := make(distances, g.NumNodes())
-	for _, l := range g.Links() {
-		from, to := g.Node(l.From), g.Node(l.To)
-		if !carriesData(from.Kind) || !carriesData(to.Kind) {
-			continue
+	d := distances{first: make([]int32, g.NumNodes()+1)}
+	visit := func(add func(start, end topology.NodeID, time simtime.Time)) {
+		for _, l := range g.Links() {
+			from, to := g.Node(l.From), g.Node(l.To)
+			switch {
+			case !carriesData(from.Kind) || !carriesData(to.Kind):
+			case reverse:
+				add(l.To, l.From, l.Latency+to.Overhead)
+			default:
+				add(l.From, l.To, l.Latency+to.Overhead)
+			}
 		}
-		start, end := l.From, l.To
-		if reverse {
-			start, end = end, start
-		}
-		d[start] = append(d[start], hop{end, l.Latency + to.Overhead})
 	}
+	visit(func(start, _ topology.NodeID, _ simtime.Time) { d.first[start+1]++ })
+	for n := range g.NumNodes() {
+		d.first[n+1] += d.first[n]
+	}
+	d.hops = make([]hop, d.first[g.NumNodes()])
+	next := slices.Clone(d.first)
+	visit(func(start, end topology.NodeID, time simtime.Time) {
+		d.hops[next[start]] = hop{end, time}
+		next[start]++
+	})
 	return d
 }
 
@@ -67,7 +83,7 @@ func newDistances(g *topology.Graph, reverse bool) distances {
 // nodes. It lowers latencies until none changes, which is quick because paths with few hops
 // are usually the fastest.
 func (d distances) latencies(nodes ...topology.NodeID) []simtime.Time {
-	at := make([]simtime.Time, len(d))
+	at := make([]simtime.Time, len(d.first)-1)
 	for n := range at {
 		at[n] = simtime.Never
 	}
@@ -78,7 +94,7 @@ func (d distances) latencies(nodes ...topology.NodeID) []simtime.Time {
 	for queue := nodes; len(queue) > 0; queue = queue[1:] {
 		n := queue[0]
 		waiting[n] = false
-		for _, h := range d[n] {
+		for _, h := range d.hops[d.first[n]:d.first[n+1]] {
 			if time := at[n] + h.time; time < at[h.to] {
 				at[h.to] = time
 				if !waiting[h.to] {

@@ -2,6 +2,7 @@ package cost
 
 import (
 	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/tl"
 )
@@ -66,6 +67,8 @@ func (n *Network) trees(p *ccl.Plan, nodes ...func(rank int) ccl.TreeNode) simti
 	var all []tree
 	var first, slot, work, flights simtime.Time
 	for _, node := range nodes {
+		known := lists.Make(p.Ranks, node)
+		node = func(rank int) ccl.TreeNode { return known[rank] }
 		t := tree{Network: n, Plan: p, node: node, bytes: bytes, combine: combine}
 		root := 0
 		for ; !node(root).Root; root++ {
