@@ -83,28 +83,47 @@ func (c *Core) lastShard(op memory.Op) *knownShard {
 // find sets c.pieces to the parts of memory that the elements of a block occupy. op says
 // what the kernel does with the block. A kernel mostly accesses the same shards again, so
 // find first looks for consecutive elements in the last shard.
-func (c *Core) find(b *tl.Block, op memory.Op) (err error) {
+func (c *Core) find(b *tl.Block, op memory.Op) error {
 	if b.Shape.Rank == 1 && b.Ptr.Rank == 1 && b.Ptr.Stride[0] == 1 && b.Valid.Dim[0] > 0 {
 		s := c.lastShard(op)
 		va, n := memory.VA(b.Ptr.Addr), memory.Bytes(b.Valid.Dim[0])*memory.Bytes(b.DType.Size())
-		if off := memory.Bytes(va - s.va); uint64(off) < uint64(s.bytes) && n <= s.bytes-off && s.unmaps == c.m.Addresses.Unmaps() {
-			c.pieces = append(c.pieces[:0], pe.Access{Memory: s.memory, Region: memory.Contiguous(s.addr+memory.Addr(off), n), Slice: s.slice})
+		if s.holds(va, n, c.m.Addresses) || c.findShard(s, va) && s.holds(va, n, c.m.Addresses) {
+			c.pieces = append(c.pieces[:0], pe.Access{Memory: s.memory, Region: memory.Contiguous(s.addr+memory.Addr(va-s.va), n), Slice: s.slice})
 			return nil
 		}
 	}
-	return c.search(b, op)
+	return c.search(b)
 }
 
-// search sets c.pieces like find. If the block is in one shard, it sets the last shard.
-func (c *Core) search(b *tl.Block, op memory.Op) (err error) {
+// holds reports whether s contains the n bytes from va on.
+func (s *knownShard) holds(va memory.VA, n memory.Bytes, space *memory.Space) bool {
+	off := memory.Bytes(va - s.va)
+	return uint64(off) < uint64(s.bytes) && n <= s.bytes-off && s.unmaps == space.Unmaps()
+}
+
+// findShard sets s to the shard that contains va, and reports whether there is one.
+func (c *Core) findShard(s *knownShard, va memory.VA) bool {
+	base, shard, ok := c.m.Addresses.Shard(va)
+	if ok {
+		*s = knownShard{base, shard.Bytes, shard.Addr, shard.Memory, c.m.Slice(shard.Memory), c.m.Addresses.Unmaps()}
+	}
+	return ok
+}
+
+// Slice returns the number of the HBM slice that a memory is, or 0 if it is no HBM slice.
+func (m *System) Slice(id memory.ID) fabric.SliceID {
+	if id.Kind != oplog.HBM {
+		return 0
+	}
+	s := m.Graph.Spec()
+	return fabric.SliceID((int(id.SIP)*s.CubesPerSIP()+int(id.Cube))*s.PEsPerCube() + int(id.PE) + 1)
+}
+
+// search sets c.pieces like find, for any block.
+func (c *Core) search(b *tl.Block) (err error) {
 	x := newBox(b)
-	if c.pieces, err = c.m.find(c.pieces[:0], &x); err != nil || len(c.pieces) != 1 {
-		return err
-	}
-	if va, shard, ok := c.m.Addresses.Shard(x.va); ok {
-		*c.lastShard(op) = knownShard{va, shard.Bytes, shard.Addr, shard.Memory, c.pieces[0].Slice, c.m.Addresses.Unmaps()}
-	}
-	return nil
+	c.pieces, err = c.m.find(c.pieces[:0], &x)
+	return err
 }
 
 // appendRequests appends a request for each piece to a list and returns the list. Each

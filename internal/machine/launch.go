@@ -207,8 +207,12 @@ func (lr *launcher) endTarget(l *Launch, i int, pe *PE) {
 	}
 }
 
-// targetIndex returns the index of PE id in Targets.
+// targetIndex returns the index of PE id in Targets. If the PE is not a target, another index
+// is returned, which may be the number of targets.
 func (l *Launch) targetIndex(id PEID) int {
+	if i := int(id - l.Targets[0]); i >= 0 && i < len(l.Targets) && l.Targets[i] == id {
+		return i // the targets up to this one are consecutive PEs
+	}
 	i, _ := slices.BinarySearch(l.Targets, id)
 	return i
 }

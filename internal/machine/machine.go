@@ -29,8 +29,8 @@ type Machine struct {
 	Configs []topology.Origin
 	Races   []string
 
-	memoryLock sync.Mutex // for memories, which the data phase uses at the same time
-	memories   map[memory.ID]*Memory
+	memoryLock sync.Mutex               // for memories, which the data phase uses at the same time
+	memories   [oplog.TCM + 1][]*Memory // by kind and PE, see memory.ID; nil until first used
 
 	tracer   *tracer
 	pes      []*PE // by PEID; nil until first used
@@ -72,9 +72,8 @@ const DefaultLimit = 10 * simtime.Second
 func New(g *topology.Graph, o Options) *Machine {
 	s := g.Spec()
 	m := &Machine{
-		System:   cpu.System{Engine: sim.New(), Graph: g, Lines: !o.NoLines},
-		memories: map[memory.ID]*Memory{},
-		pes:      make([]*PE, s.System.SIPs.Count*s.CubesPerSIP()*s.PEsPerCube()),
+		System: cpu.System{Engine: sim.New(), Graph: g, Lines: !o.NoLines},
+		pes:    make([]*PE, s.System.SIPs.Count*s.CubesPerSIP()*s.PEsPerCube()),
 	}
 	m.Fabric = fabric.New(m.Engine, network{g}, fabric.Config{
 		Fidelity: o.Fidelity,
@@ -159,11 +158,7 @@ func (m *Machine) Node(id memory.ID) topology.NodeID {
 
 // Access describes region r of memory id as one end of a transfer.
 func (m *Machine) Access(id memory.ID, r memory.Region) pe.Access {
-	a := pe.Access{Memory: id, Region: r}
-	if id.Kind == oplog.HBM {
-		a.Slice = fabric.SliceID(m.ID(int(id.SIP), int(id.Cube), int(id.PE)) + 1)
-	}
-	return a
+	return pe.Access{Memory: id, Region: r, Slice: m.Slice(id)}
 }
 
 // Memory is the content of a memory: an allocator and the values of its bytes. Unused parts
@@ -178,11 +173,16 @@ type Memory struct {
 func (m *Machine) Memory(id memory.ID) *Memory {
 	m.memoryLock.Lock()
 	defer m.memoryLock.Unlock()
-	if m.memories[id] == nil {
-		size := m.size(id)
-		m.memories[id] = &Memory{memory.Allocator{Memory: id, Size: size}, memory.Store{Memory: id, Size: size}}
+	list := &m.memories[id.Kind]
+	if *list == nil {
+		*list = make([]*Memory, len(m.pes))
 	}
-	return m.memories[id]
+	at := &(*list)[m.ID(int(id.SIP), int(id.Cube), int(id.PE))]
+	if *at == nil {
+		size := m.size(id)
+		*at = &Memory{memory.Allocator{Memory: id, Size: size}, memory.Store{Memory: id, Size: size}}
+	}
+	return *at
 }
 
 // size returns the size of memory id in bytes, as the topology gives it.

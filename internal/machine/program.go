@@ -53,8 +53,8 @@ type Connection struct {
 type Run struct {
 	*Launch
 	Program   Program
-	cpus      cpu.Launch // shared by the cores
-	cores     map[PEID]*cpu.Core
+	cpus      cpu.Launch  // shared by the cores
+	cores     []*cpu.Core // by PEID; nil for PEs that are not targets
 	queues    queueSet
 	remaining int // PEs that have not ended
 	failed    bool
@@ -88,9 +88,9 @@ func (m *Machine) Send(p Program, done sim.Event) (*Run, error) {
 	if err := p.check(); err != nil {
 		return nil, fmt.Errorf("launch %s: %w", p.Name, err)
 	}
-	r := &Run{Program: p, cores: map[PEID]*cpu.Core{}, remaining: len(p.Targets), machine: m}
+	r := &Run{Program: p, remaining: len(p.Targets), machine: m}
 	r.queues = queueSet{
-		machine: m, config: m.Queues(p.Queues), core: func(id PEID) *cpu.Core { return r.cores[id] }, where: func(PEID) string { return "" },
+		machine: m, config: m.Queues(p.Queues), core: r.core, where: func(PEID) string { return "" },
 	}
 	r.cpus = cpu.Launch{Ranks: slices.Clone(p.Targets), Home: r.home, Log: -1}
 	if r.queues.config.Backpressure == topology.Poll {
@@ -153,6 +153,7 @@ func (r *Run) prepare() (err error) {
 		}
 	}
 	r.cpus.Windows = r.Program.Windows // Starting may have set them
+	r.cores = make([]*cpu.Core, slices.Max(r.cpus.Ranks)+1)
 	for rank, id := range r.cpus.Ranks {
 		r.cores[id] = cpu.New(&m.System, &r.cpus, &m.PE(id).Element, rank)
 		m.Engine.Beat()
@@ -175,6 +176,14 @@ func (r *Run) prepare() (err error) {
 	return nil
 }
 
+// core returns the core of a PE for this program, or nil if the PE is not a target.
+func (r *Run) core(id PEID) *cpu.Core {
+	if int(id) < len(r.cores) {
+		return r.cores[id]
+	}
+	return nil
+}
+
 // Queues returns the configuration of queues. It takes each field from `over`, or from the
 // topology if the field of `over` is zero.
 func (m *Machine) Queues(over topology.IPCQ) topology.IPCQ {
@@ -186,19 +195,35 @@ func (r *Run) runPE(proc *sim.Proc, pe *PE) {
 	c := r.cores[pe.ID]
 	r.cpus.Trace = r.trace
 	c.Start(proc)
+	proc.Failed = r.fail
 	ended := false
 	defer func() { r.failed = r.failed || !ended && !proc.Cancelled() }()
-	proc.Failed = func(err *sim.PanicError) { r.err = cmp.Or[error](r.err, err) }
-	if p := &r.Program; p.Serve != nil {
-		w := &Worker{core: c, proc: proc, run: r, pe: pe, rank: c.Place().Rank, name: p.Name}
-		proc.As = w.displayName
-		c.BeginIdle()
-		p.Serve(w)
-		w.recordIdle()
+	if r.Program.Serve != nil {
+		r.serve(c, proc, pe)
 	} else {
-		c.Run(p.Name, func(m tl.Machine) { p.Body(tl.NewPE(m, p.Name)) })
+		c.Run(r.Name, r.runBody)
 	}
 	ended = true
+	r.endPE(c, pe)
+}
+
+// fail records the error of a kernel that panicked.
+func (r *Run) fail(err *sim.PanicError) { r.err = cmp.Or[error](r.err, err) }
+
+// runBody runs the kernel of the program on m.
+func (r *Run) runBody(m tl.Machine) { r.Program.Body(tl.NewPE(m, r.Name)) }
+
+// serve runs the program as a worker.
+func (r *Run) serve(c *cpu.Core, proc *sim.Proc, pe *PE) {
+	w := &Worker{core: c, proc: proc, run: r, pe: pe, rank: c.Place().Rank, name: r.Name}
+	proc.As = w.displayName
+	c.BeginIdle()
+	r.Program.Serve(w)
+	w.recordIdle()
+}
+
+// endPE records that the program has ended on one PE. The last PE removes the queues.
+func (r *Run) endPE(c *cpu.Core, pe *PE) {
 	if r.last != nil {
 		r.last[r.targetIndex(pe.ID)] = c.Last()
 	}
