@@ -182,7 +182,7 @@ func (f *blockFlow) ownTile(b *stepBlock, message, from, n int) tl.Tile {
 	if f.joined != nil && b.step >= f.joinedFrom {
 		return f.load(b.out.at(from), n)
 	}
-	return f.addend(b.in.at(from), n)
+	return f.addend(f.load(b.in.at(from), n))
 }
 
 // hold pins a tile in TCM under a key, for a later step.

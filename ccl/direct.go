@@ -180,7 +180,7 @@ func (d *direct) receive(at item) (x tl.Tile) {
 	var own tl.Tile
 	for rank := range d.Ranks {
 		if rank == max(0, d.Rank-1) {
-			own = d.addend(b.in, b.n) // loaded while a message is in flight
+			own = d.addend(d.load(b.in, b.n)) // loaded while a message is in flight
 		}
 		y := own
 		if rank != d.Rank {
@@ -204,11 +204,11 @@ func (d *direct) send(at item, x tl.Tile) {
 	if !d.gathers(at) {
 		for rank := range d.sendOrder {
 			if b := d.piece(at, d.to(rank)); b.n > 0 {
-				load := d.addend
-				if d.Collective == AllToAll {
-					load = d.load
+				x := d.load(b.in, b.n)
+				if d.Collective != AllToAll {
+					x = d.addend(x)
 				}
-				d.sendLast(d.port(rank), load(b.in, b.n))
+				d.sendLast(d.port(rank), x)
 			}
 		}
 		return

@@ -27,7 +27,7 @@ type onePhase struct{ direct }
 // send sends the rank's own elements of item `at` to all other ranks.
 func (x *onePhase) send(at item, _ tl.Tile) {
 	if b := x.piece(at, x.to(x.Rank)); b.n > 0 {
-		own := x.addend(b.in, b.n)
+		own := x.addend(x.load(b.in, b.n))
 		x.sendAll(own)
 		own.Free()
 	}

@@ -19,10 +19,9 @@ type member struct {
 // load loads n elements at p into TCM.
 func (m *member) load(p tl.Ptr, n int) tl.Tile { return m.t.Load(p, tl.Shape{n}, m.DType) }
 
-// addend loads n elements at p and prepares them to be combined with the elements of other
-// ranks.
-func (m *member) addend(p tl.Ptr, n int) tl.Tile {
-	x := m.load(p, n)
+// addend prepares a tile that the rank has loaded to be combined with the elements of other
+// ranks. It frees x if it returns another tile.
+func (m *member) addend(x tl.Tile) tl.Tile {
 	if m.Reduction == PremulSum {
 		return m.scale(x)
 	}
@@ -86,7 +85,7 @@ func (m *member) runSingle() bool {
 	case m.Collective == Barrier || m.Count(0) == 0:
 	case m.Collective.Reduces() && (m.Reduction == PremulSum || m.Reduction == Avg && m.Divisor > 1):
 		for at, n := range m.messages(m.Count(0)) {
-			x := m.addend(m.In(0).Add(at), n)
+			x := m.addend(m.load(m.In(0).Add(at), n))
 			m.storeLast(m.Out(0).Add(at), m.result(x))
 		}
 	default:

@@ -14,6 +14,9 @@ type treeMember struct {
 	node  TreeNode
 }
 
+// newTreeMember returns the member with its edges in a tree of the given shape.
+//
+//go:noinline
 func newTreeMember(m *member, shape treeShape) *treeMember {
 	return &treeMember{m, shape, shape(m.Plan, m.Rank)}
 }
@@ -22,25 +25,33 @@ func newTreeMember(m *member, shape treeShape) *treeMember {
 func (m *member) runTree(shape treeShape) {
 	c := newTreeMember(m, shape)
 	switch m.Collective {
-	case AllReduce:
-		m.runTransfers(c.allReduce(m.treeChunks(0, m.Count(0)))...)
-	case Reduce:
-		m.runTransfers(c.upTransfer(m.treeChunks(0, m.Count(0)), func(at int, x tl.Tile) {
-			if c.node.Root {
-				c.storeLast(c.Out(0).Add(at), c.result(x))
-			} else {
-				c.sendLast(c.node.Parent.Port, x)
-			}
-		}))
-	case Broadcast:
-		m.runTransfers(c.downTransfer(m.treeChunks(0, m.Count(0)), m.In))
 	case Gather:
 		c.gather()
 	case Scatter:
 		c.scatter()
 	case Barrier:
 		c.barrier()
+	default:
+		m.runTransfers(c.transfers()...)
 	}
+}
+
+// transfers returns the transfers of an AllReduce, Reduce or Broadcast.
+func (c *treeMember) transfers() []*transfer {
+	list := c.treeChunks(0, c.Count(0))
+	switch c.Collective {
+	case AllReduce:
+		return c.allReduce(list)
+	case Broadcast:
+		return []*transfer{c.downTransfer(list, c.In)}
+	}
+	return []*transfer{c.upTransfer(list, func(at int, x tl.Tile) {
+		if c.node.Root {
+			c.storeLast(c.Out(0).Add(at), c.result(x))
+		} else {
+			c.sendLast(c.node.Parent.Port, x)
+		}
+	})}
 }
 
 // allReduce returns two transfers: one sends chunks up the tree, the other sends complete
@@ -67,7 +78,7 @@ func (c *treeMember) allReduce(list chunks) []*transfer {
 func (c *treeMember) upTransfer(list chunks, deliver func(at int, x tl.Tile), to ...Neighbor) *transfer {
 	var own tl.Tile
 	return list.transfer(func(cases []tl.Case, at, n int) []tl.Case {
-		own = c.addend(c.In(0).Add(at), n).Pin() // loaded while messages are in flight
+		own = c.addend(c.t.Load(c.In(0).Add(at), tl.Shape{n}, c.DType)).Pin() // loaded while messages are in flight
 		for _, child := range c.node.Children {
 			cases = append(cases, c.CanRecv(child.Port))
 		}

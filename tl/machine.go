@@ -222,6 +222,8 @@ type PE struct {
 
 // NewPE creates the PE that a kernel runs on. kernel is the name of the kernel in errors.
 // Machines call NewPE and pass the PE to the kernel.
+//
+//go:noinline
 func NewPE(m Machine, kernel string) *PE {
 	return &PE{m: m, kernel: kernel, place: m.Place()}
 }

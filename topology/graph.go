@@ -114,6 +114,22 @@ func (g *Graph) Node(id NodeID) Node {
 	return n
 }
 
+// kind returns the kind of a node.
+func (g *Graph) kind(id NodeID) Kind {
+	if i := int(id) - len(g.outer); i >= 0 {
+		return g.sip[i%len(g.sip)].Kind
+	}
+	return g.outer[id].Kind
+}
+
+// sipOf returns the SIP of a node, or -1 if the node is outside of any SIP.
+func (g *Graph) sipOf(id NodeID) int {
+	if i := int(id) - len(g.outer); i >= 0 {
+		return i / len(g.sip)
+	}
+	return int(g.outer[id].SIP)
+}
+
 // Link returns the directed link with the given id.
 func (g *Graph) Link(id LinkID) Link { return g.links[id] }
 

@@ -30,24 +30,39 @@ import (
 // Route allocates nothing if buf has enough capacity and no link on the way is absent. A
 // route from a node to itself is an error.
 func (g *Graph) Route(buf []LinkID, from, to NodeID) ([]LinkID, error) {
-	if from == to {
-		return buf, fmt.Errorf("route from %s to itself: data that stays in place takes no path", g.Name(from))
-	}
-	for _, end := range [...]NodeID{from, to} {
-		if !g.Node(end).isEndpoint() {
-			return buf, fmt.Errorf("route from %s to %s: %s is not an endpoint of the network", g.Name(from), g.Name(to), g.Name(end))
-		}
+	if from == to || !g.kind(from).endsRoutes() || !g.kind(to).endsRoutes() {
+		return buf, g.endsError(from, to)
 	}
 	p := path{g: g, links: buf, at: from, lane: g.lane(from, to)}
 	if !p.extendTo(to) {
-		return buf, fmt.Errorf("no path from %s to %s", g.Name(from), g.Name(to))
+		return buf, g.noPathError(from, to)
 	}
 	return p.links, nil
 }
 
+// endsError returns the error for a route between nodes that have none.
+func (g *Graph) endsError(from, to NodeID) error {
+	if from == to {
+		return fmt.Errorf("route from %s to itself: data that stays in place takes no path", g.Name(from))
+	}
+	end := to
+	if !g.Node(from).isEndpoint() {
+		end = from
+	}
+	return fmt.Errorf("route from %s to %s: %s is not an endpoint of the network", g.Name(from), g.Name(to), g.Name(end))
+}
+
+// noPathError returns the error for a route over absent links.
+func (g *Graph) noPathError(from, to NodeID) error {
+	return fmt.Errorf("no path from %s to %s", g.Name(from), g.Name(to))
+}
+
 // isEndpoint reports whether a route may start or end at the node; see Route.
-func (n Node) isEndpoint() bool {
-	switch n.Kind {
+func (n Node) isEndpoint() bool { return n.Kind.endsRoutes() }
+
+// endsRoutes reports whether a route may start or end at a node of kind k.
+func (k Kind) endsRoutes() bool {
+	switch k {
 	case KindSwitch, KindUCIe, KindScheduler, KindFetchStore, KindGEMM, KindMath, KindIPCQ:
 		return false
 	}
@@ -56,7 +71,10 @@ func (n Node) isEndpoint() bool {
 
 // isJunction reports whether a node is a router or the switch of an IO chiplet. Every
 // endpoint is connected to the rest of the network through such a node; see anchor.
-func (n Node) isJunction() bool { return n.Kind == KindRouter || n.Kind == KindIOSwitch }
+func (g *Graph) isJunction(id NodeID) bool {
+	k := g.kind(id)
+	return k == KindRouter || k == KindIOSwitch
+}
 
 // lane returns the number by which a route from one node to another selects a parallel
 // link: of k parallel links, the route takes link number lane mod k. The lane is the index
@@ -123,17 +141,17 @@ func (p *path) hop(to NodeID) bool {
 // extendTo reports whether all links of the path exist.
 func (p *path) extendTo(to NodeID) bool {
 	g := p.g
-	fromSIP, toSIP := int(g.Node(p.at).SIP), int(g.Node(to).SIP)
+	fromSIP, toSIP := g.sipOf(p.at), g.sipOf(to)
 
 	var down [4]NodeID // from `to` to its junction, such as (TCM, DMA, router) or (host, PCIe, switch)
 	down[0] = to
 	n := 1
-	for down[n-1] != p.at && !g.Node(down[n-1]).isJunction() {
+	for down[n-1] != p.at && !g.isJunction(down[n-1]) {
 		down[n] = g.anchor(down[n-1], fromSIP)
 		n++
 	}
 	downIndex := func() int { return slices.Index(down[:n], p.at) }
-	for downIndex() < 0 && !g.Node(p.at).isJunction() {
+	for downIndex() < 0 && !g.isJunction(p.at) {
 		if !p.hop(g.anchor(p.at, toSIP)) {
 			return false
 		}

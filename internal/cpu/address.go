@@ -1,6 +1,8 @@
 package cpu
 
 import (
+	"slices"
+
 	"github.com/kernbench/kernbench/internal/fabric"
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/internal/pe"
@@ -148,22 +150,31 @@ func (c *Core) appendRequests(to []pe.Request, pieces []pe.Access, op memory.Op,
 func (c *Core) setRequest(r *pe.Request, p *pe.Access, op memory.Op, class fabric.Class) {
 	tcm := c.pe.Memory(topology.KindTCM)
 	r.Op, r.Class = op, class
+	r.From, r.To = pe.Access{}, pe.Access{}
 	from, dest := p.Memory, tcm
 	if op == memory.Write {
 		from, dest = tcm, p.Memory
-		r.From, r.To = pe.Access{}, *p
+		r.To = *p
 	} else {
-		r.From, r.To = *p, pe.Access{}
+		r.From = *p
 	}
 	if kept := c.keptRoute(op, from, dest); kept != nil {
-		r.Path, r.Fixed, r.Remote = kept.path, true, kept.remote
+		r.Path, r.Fixed = kept.path, true
+		r.Remote = kept.remote
 		return
 	}
+	c.findPath(r, from, dest)
+}
+
+// findPath sets the path of r, for two memories whose route the core does not keep.
+//
+//go:noinline
+func (c *Core) findPath(r *pe.Request, from, dest memory.ID) {
 	if r.Fixed {
 		r.Path, r.Fixed = nil, false // the path is in c.routes
 	}
 	r.Path = c.m.Route(r.Path[:0], from, dest)
-	r.Remote = c.m.Remote(op, from, dest, r.Path)
+	r.Remote = c.m.Remote(r.Op, from, dest, r.Path)
 }
 
 // Remote returns what concerns other SIPs of a DMA request that moves data from memory `from`
@@ -225,9 +236,17 @@ func (c *Core) keptRoute(op memory.Op, from, dest memory.ID) *route {
 	if n == maxRoutes {
 		return nil
 	}
-	path := c.m.Route(nil, from, dest)
-	c.routes = append(c.routes, route{from, dest, path, c.m.Remote(op, from, dest, path)})
+	c.m.found = c.m.Route(c.m.found[:0], from, dest)
+	c.addRoute(op, from, dest)
 	return &c.routes[n]
+}
+
+// addRoute adds the path c.m.found between two memories for op to the list of the core.
+//
+//go:noinline
+func (c *Core) addRoute(op memory.Op, from, dest memory.ID) {
+	path := slices.Clone(c.m.found)
+	c.routes = append(c.routes, route{from, dest, path, c.m.Remote(op, from, dest, path)})
 }
 
 // Accesses converts parts of memory to accesses of the op log.

@@ -46,8 +46,9 @@ type System struct {
 
 	callers       tl.Callers
 	costs         pe.Costs
-	command       pe.Command // the command that a core passes to its engines
-	access        pe.Request // the request of an access to memory that a core passes to its DMA engine
+	command       pe.Command        // the command that a core passes to its engines
+	access        pe.Request        // the request of an access to memory that a core passes to its DMA engine
+	found         []topology.LinkID // the route that a core found last
 	target        sim.Target
 	back          []topology.LinkID // reused by Remote
 	landing       pe.Remote         // reused by Core.land

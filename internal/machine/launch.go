@@ -174,6 +174,10 @@ func (lr *launcher) release(l *Launch) {
 	m.tracer.recordStart(l)
 	for i, id := range l.Targets {
 		pe := m.PE(id)
+		// The stacks of kernels are a large part of the memory of a launch on very many PEs.
+		// Go doubles a stack of 4 KiB when a kernel needs more than about 3.2 KiB. A few
+		// functions that kernels call on the way to a DMA request are not inlined, so that
+		// their variables leave the stack before the request.
 		m.Engine.Go(l.Name+"@"+pe.String(), func(p *sim.Proc) {
 			l.kernel(p, pe)
 			pe.DMA.Drain(p) // a kernel ends with its last transfer
