@@ -279,9 +279,12 @@ func (k *call) members(c *world) []member {
 		list = append(list, member{
 			request: r, rank: rank, defaultPE: machine.PEID(rank), isShard: true,
 			shards: func(s span) []shard {
-				held := s.x.info.Shards[part]
-				held.Copy, held.Addend = 0, 0
-				return []shard{held}
+				list := s.x.info.Shards[part : part+1 : part+1]
+				if held := list[0]; held.Copy > 0 || held.Addend > 0 {
+					held.Copy, held.Addend = 0, 0
+					list = []shard{held}
+				}
+				return list
 			},
 			elems: func(s span) int { return s.x.info.Shards[part].Elems },
 		})
