@@ -97,7 +97,7 @@ func (c *Core) Send(name tl.Port, v tl.Value) error {
 	}
 	for i, n := 0, ring.Fragments(msg.Bytes); i < n; {
 		count, at := c.takeCredits(ring, n-i)
-		ring.PutTile(&msg, i, count, v.Slot, at+c.scheduler)
+		ring.PutTile(&msg, i, count, v.Slot, at+c.scheduler, c.cpu.credit)
 		if i += count; i < n && c.poll == 0 { // the link is busy with these fragments
 			ring.Gather(c.proc, n-i, at+c.scheduler+simtime.Time(count)*ring.SlotTime)
 		}
@@ -184,6 +184,7 @@ func (c *Core) takeCredits(ring *ipcq.Ring, n int) (count int, first simtime.Tim
 				c.pe.Polled += first - c.now
 				last = first
 			}
+			c.traceCredit(ring, began, first, last)
 			c.now = last
 			c.recordWait("credit", began, ring.CreditBy())
 			return count, first

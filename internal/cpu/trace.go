@@ -3,6 +3,7 @@ package cpu
 import (
 	"cmp"
 
+	"github.com/kernbench/kernbench/internal/ipcq"
 	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/internal/trace"
 	"github.com/kernbench/kernbench/simtime"
@@ -16,6 +17,7 @@ type cpuTrace struct {
 	last        sim.Mark     // the activity that ended the last kernel, or the wait of a worker
 	ended       simtime.Time // when that was
 	idle        sim.Mark     // a worker's wait for its next kernel
+	credit      sim.Mark     // the activity that allows the current send to start; 0 is the current run
 }
 
 // beginRun begins a run of the CPU in the trace. The activity `after` released the run. The
@@ -53,6 +55,22 @@ func (c *Core) traceWait(what string, since simtime.Time, by sim.Mark) {
 	c.endRun(since)
 	c.trace.CPU.Slice(trace.Slice{Name: "wait: " + what, Start: since, End: c.now})
 	c.beginRun(by)
+}
+
+// traceCredit records for the trace which activity allows a send to start that takes its first
+// credit at the time `first` and its last at the time `last`: the current run of the CPU unless
+// it begins only then. The Send was called at the time `began`.
+func (c *Core) traceCredit(ring *ipcq.Ring, began, first, last simtime.Time) {
+	if c.trace == nil {
+		return
+	}
+	switch c.cpu.credit = 0; {
+	case first == last:
+	case first > began:
+		c.cpu.credit = ring.FirstCreditBy()
+	default:
+		c.cpu.credit = c.cpu.mark
+	}
 }
 
 // traceEnd records in the trace that the kernel and everything that it started have ended.

@@ -13,6 +13,7 @@ type marks struct {
 	slots   []slotMarks  // by slot
 	seen    uint64       // fragments that have become visible
 	credit  sim.Mark     // the activity that returned the credit that the sender took last
+	first   sim.Mark     // likewise, of the first credit that it took together with that one
 	counted simtime.Time // the latest time for which recordDepth recorded a depth
 }
 
@@ -31,9 +32,10 @@ func (r *Ring) mark(n uint64) *slotMarks {
 	return &r.marks.slots[r.slot(n)]
 }
 
-// received returns the transfer of b in the trace if it has ended, else 0.
-func (r *Ring) received(b *batch) sim.Mark {
-	if !r.traced || b.known < b.count {
+// received returns the transfer of b in the trace if fragment n is its last fragment and the
+// transfer has ended, else 0.
+func (r *Ring) received(b *batch, n uint64) sim.Mark {
+	if !r.traced || b.known < b.count || n+1 < b.first+uint64(b.count) {
 		return 0
 	}
 	return b.write
@@ -59,6 +61,15 @@ func (r *Ring) CreditBy() sim.Mark {
 		return 0
 	}
 	return r.marks.credit
+}
+
+// FirstCreditBy returns the activity that returned the first of the credits that the sender
+// took together last, or 0 without a trace.
+func (r *Ring) FirstCreditBy() sim.Mark {
+	if !r.traced {
+		return 0
+	}
+	return r.marks.first
 }
 
 // countVisible records in the trace that n more fragments have become visible.

@@ -180,7 +180,7 @@ func (r *Ring) copyLocal(rc *Receive, b *batch, n uint64, bytes memory.Bytes, at
 	var end simtime.Time
 	var mark sim.Mark
 	if b.known == b.count || at <= r.queues.eng.Now() || b.arrival.Flits < 2 {
-		end, mark = dma.CopyLocal(at, bytes, by, r.received(b), rc.Line)
+		end, mark = dma.CopyLocal(at, bytes, by, r.received(b, n), rc.Line)
 	} else {
 		if !b.stream.Open {
 			a := &b.arrival
@@ -253,13 +253,13 @@ func (r *Ring) submitCopy(rc *Receive, b *batch, n uint64, bytes memory.Bytes, a
 		q.Class, q.At, q.Tail, q.Order, q.Purpose, q.By, q.Line = fabric.Comm, at, r.Access, rc.Order, pe.Receive, by, rc.Line
 		q.Done = r.event(evCopied, uint32(slot))
 		if k == 0 {
-			q.Receives = r.received(b)
+			q.Receives = r.received(b, n)
 		}
 		if r.banked {
-			n := max(q.Bytes, q.To.Region.Bytes())
+			size := max(q.Bytes, q.To.Region.Bytes())
 			q.From = from
-			q.From.Region = memory.Contiguous(from.Region.Addr, n)
-			from.Region.Addr += memory.Addr(n)
+			q.From.Region = memory.Contiguous(from.Region.Addr, size)
+			from.Region.Addr += memory.Addr(size)
 		}
 		r.To.DMA.Submit(q)
 	}

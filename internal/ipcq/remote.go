@@ -107,12 +107,12 @@ func (r *Ring) fence(seq uint32, o pe.Order) {
 // sender have taken effect.
 func (r *Ring) reach(b *batch, n uint32, s arrivalStage) {
 	b.stage = s
-	if s == underway || b.fenced {
-		return
-	}
-	if r.From.DMA.Landed(b.after, r.Memory.SIP) {
+	switch {
+	case s == underway || b.fenced || b.held:
+	case r.From.DMA.Landed(b.after, r.Memory.SIP):
 		r.show(b)
-	} else {
+	default:
+		b.held = true
 		r.From.DMA.AfterLanded(b.after, r.Memory.SIP, r.event(evLanded, n))
 	}
 }

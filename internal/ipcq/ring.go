@@ -116,6 +116,7 @@ type batch struct {
 	ends   bool // has the last fragment of the message
 	calls  bool // arrived is set
 	fenced bool // the sender is in another SIP and has not reported that its earlier accesses have taken effect
+	held   bool // has arrived in part, and waits for earlier writes of the sender to this SIP
 	stage  arrivalStage
 
 	shape   oplog.Shape
@@ -266,7 +267,9 @@ func (r *Ring) TakeCredits(now simtime.Time, n int) (count int, first, last simt
 			break
 		}
 		if m := r.mark(r.used); m != nil {
-			r.marks.credit = m.freed
+			if r.marks.credit = m.freed; count == 0 {
+				r.marks.first = m.freed
+			}
 		}
 		last = max(last, at)
 		r.used++
@@ -347,10 +350,11 @@ func (r *Ring) Put(m *Message, i, n int, req *pe.Request) {
 }
 
 // PutTile sends n fragments of message m from fragment i on, as Put does. The fragments are
-// in a tile of the sender. The request reaches the DMA engine at the time `at`.
-func (r *Ring) PutTile(m *Message, i, n int, tile int32, at simtime.Time) {
+// in a tile of the sender. The request reaches the DMA engine at the time `at`. The activity
+// `by` releases it; 0 is the current activity.
+func (r *Ring) PutTile(m *Message, i, n int, tile int32, at simtime.Time, by sim.Mark) {
 	req := &r.queues.put
-	req.Source, req.At, req.Path, req.Done = tile, at, nil, sim.Event{}
+	req.Source, req.At, req.Path, req.Done, req.By = tile, at, nil, sim.Event{}, by
 	r.Put(m, i, n, req)
 }
 
@@ -366,7 +370,7 @@ func (r *Ring) addBatch(m *Message, i, n int, arrived sim.Event) (seq uint32, by
 		b.bytes = min(memory.Bytes(n)*r.SlotSize, m.Bytes-from)
 		b.begins, b.ends = i == 0, from+b.bytes >= m.Bytes
 	}
-	b.first, b.count, b.known, b.fenced, b.stage = r.sent, int32(n), 0, false, underway
+	b.first, b.count, b.known, b.fenced, b.held, b.stage = r.sent, int32(n), 0, false, false, underway
 	if b.calls = arrived.Target != 0; b.calls {
 		b.arrived = arrived
 	}
@@ -438,6 +442,7 @@ func (q *Queues) Handle(kind sim.Kind, arg uint64) {
 		b.fenced, q.eng.By = false, b.by
 		r.reach(b, n, b.stage)
 	case evLanded:
+		b.held = false
 		r.show(b)
 	}
 }

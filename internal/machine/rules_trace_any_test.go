@@ -160,9 +160,10 @@ func (r *rig) longestLatency(ids []PEID, q topology.IPCQ) simtime.Time {
 	for i, id := range ids {
 		next := ids[(i+1)%len(ids)]
 		// The report of an earlier access makes a message visible. Then a receive is set up or,
-		// if the message has no bytes, its credit returns.
+		// if the message has no bytes, its credit returns. A credit may release a send while the
+		// CPU waits for more credits.
 		report, credit := r.creditTime(next, id), r.creditTime(id, next)+polls
-		longest = max(longest, report+r.setup+r.scheduler, report+credit)
+		longest = max(longest, max(report, credit)+r.setup+r.scheduler, report+credit)
 	}
 	return longest
 }

@@ -107,15 +107,15 @@ func (t *Trace) RecordDepth(at simtime.Time, queue string, n int) {
 }
 
 // recordSubmit records that request i was submitted now and which activity released it. The
-// releasing activity is r.By if r.By is set and r.At is not in the past. Otherwise it is
-// `by`.
+// releasing activity is r.By if r.By is set and r.At is not in the past, or the request is a
+// message. Otherwise it is `by`.
 //
 //go:noinline
 func (t *Trace) recordSubmit(i int32, r *Request, now simtime.Time, by sim.Mark) {
 	for len(t.requests) <= int(i) {
 		t.requests = append(t.requests, tracedRequest{})
 	}
-	if r.By != 0 && r.At >= now {
+	if r.By != 0 && (r.At >= now || r.Purpose == Send) {
 		by = r.By
 	}
 	t.requests[i] = tracedRequest{purpose: r.Purpose, line: cmp.Or(r.Line, t.Line), by: by, receives: r.Receives}
