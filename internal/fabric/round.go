@@ -173,7 +173,11 @@ func (m *trains) sendRead(s *server, a *service, i int32, head Time) {
 	}
 	delay, fed := m.skipFirst(s, a)
 	m.observeFirst(a, t.head)
-	m.skipTo(a.next, delay, fed, &t.flitRange, t.head)
+	start := t.head
+	if fed != nil {
+		start = m.startFed(&t.flitRange, start, perFlit)
+	}
+	m.skipTo(a.next, delay, fed, &t.flitRange, start)
 	a.forwarded, a.forwardedAt = m.forward(i)
 }
 

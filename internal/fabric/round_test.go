@@ -96,3 +96,19 @@ func TestFedLinksOfSlices(t *testing.T) {
 		}
 	})
 }
+
+// TestReadsStayInOrderOnFedLinks runs two reads of a slice that feeds its link. The last flits
+// of the shorter read are read in a round while the link still has earlier flits to send. They
+// must not pass these: a server drops flits that it seems to have served.
+func TestReadsStayInOrderOnFedLinks(t *testing.T) {
+	net := fedSlices{hops{{256 * topology.GBps, 2 * ns}, {512 * topology.GBps, 14 * ns}, {256 * topology.GBps, 18 * ns}}, 1}
+	read := func(at Time, n Bytes, from memory.Addr) flow {
+		return flow{at, Transfer{Path: path(0, 1, 2), Bytes: n, Read: Bank{1, memory.Contiguous(from, n)}}}
+	}
+	w := run(t, net, Config{HBM: hbm8}, read(924*ns, 83392, 0x80000d23), read(903*ns, 19054, 0x100000a06))
+	for id := range net.hops {
+		if got := w.Stats(topology.LinkID(id)).Bytes; got != 83392+19054 {
+			t.Errorf("link %d carried %v, want %v", id, got, 83392+19054)
+		}
+	}
+}

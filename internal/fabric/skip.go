@@ -73,7 +73,9 @@ func (m *trains) uncountSkipped(s *server, a *service, rest *flitRange) (delay T
 		}
 		perFlit := m.serialize(l.hop.Bandwidth, m.cfg.Flit)
 		if s.slice != nil && k == 0 {
-			l.free = min(l.free, a.left+Time(m.groupFlits(s))*perFlit)
+			left := a.left + Time(m.groupFlits(s))*perFlit
+			p := m.progressAt(a.msg, 1)
+			l.free, p.left = min(l.free, left), min(p.left, left)
 		}
 		if m.observe != nil {
 			m.observe(Passage{
@@ -104,6 +106,16 @@ func (m *trains) skipFirst(s *server, a *service) (delay Time, fed *linkState) {
 		a.next += n
 	}
 	return delay, nil
+}
+
+// startFed returns when the link that a slice feeds sends the first flit of t: at the time
+// `start`, or when the link has sent the earlier flits of the message. perFlit is the service
+// time of a flit on the link.
+func (m *trains) startFed(t *flitRange, start, perFlit Time) Time {
+	p := m.progressAt(t.msg, 1)
+	start = max(start, p.left)
+	p.left = start + Time(t.flits)*perFlit
+	return start
 }
 
 // skipTo moves t, which has been read from HBM, over the first links of its path to stage

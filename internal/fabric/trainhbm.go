@@ -212,7 +212,7 @@ func (r *runs) send(t *flitRange) {
 	r.all[i].earlier = r.sent
 	start := t.head
 	if r.fed != nil {
-		start = max(start, r.fed.free)
+		start = r.startFed(t, max(start, r.fed.free), r.perFlit)
 		r.fed.free = start + Time(t.flits)*r.perFlit
 	}
 	r.skipTo(r.next, r.delay, r.fed, &r.all[i].flitRange, start)
