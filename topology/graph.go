@@ -130,6 +130,32 @@ func (g *Graph) sipOf(id NodeID) int {
 	return int(g.outer[id].SIP)
 }
 
+// SIPsOf returns the SIPs that a link leaves and leads to, or -1 for a node outside of any SIP.
+func (g *Graph) SIPsOf(id LinkID) (from, to int32) {
+	l := &g.links[id]
+	return int32(g.sipOf(l.From)), int32(g.sipOf(l.To))
+}
+
+// Lookahead returns the least latency of a link out of a SIP, but not to the host: in less time,
+// no SIP acts on another. It returns 0 if there is only one SIP.
+func (g *Graph) Lookahead() Time {
+	least := Time(0)
+	for id := range g.links {
+		l := &g.links[id]
+		if from := g.sipOf(l.From); from < 0 || from == g.sipOf(l.To) || l.To == g.Host() {
+			continue
+		}
+		latency := l.Latency + g.Node(l.To).Overhead
+		if latency == 0 {
+			return 0
+		}
+		if least == 0 || latency < least {
+			least = latency
+		}
+	}
+	return least
+}
+
 // Link returns the directed link with the given id.
 func (g *Graph) Link(id LinkID) Link { return g.links[id] }
 

@@ -153,7 +153,7 @@ func (c *Core) limitError() error {
 	if c.limit == endedLimit {
 		return errors.New("its kernel has ended: a PE is for the kernel that was given it")
 	}
-	return &sim.TimeLimit{Limit: c.limit, Events: c.eng.Events()}
+	return &sim.TimeLimit{Limit: c.limit}
 }
 
 // arrival returns the time at which a command dispatched now reaches the engines.

@@ -91,7 +91,7 @@ func (m *System) notifyRemote(n *notification, i uint64) {
 	case n.from.DMA.Landed(n.order, int32(n.to.SIP)):
 		m.notify(m.notifications.Take(int32(i)))
 	default:
-		n.from.DMA.AfterLanded(n.order, int32(n.to.SIP), m.event(evApplied, i))
+		n.from.DMA.AfterLanded(n.order, int32(n.to.SIP), n.way, m.event(evApplied, i))
 	}
 }
 

@@ -138,7 +138,7 @@ func (m *System) Handle(kind sim.Kind, arg uint64) {
 	case evSettled:
 		n := m.notifications.At(int32(arg))
 		n.by = m.Engine.By
-		m.Engine.At(m.Engine.Now()+n.way, m.target, evReported, arg)
+		m.Engine.AtIn(pe.PartitionOf(int32(n.to.SIP)), m.Engine.Now()+n.way, m.target, evReported, arg)
 	case evReported:
 		n := m.notifications.At(int32(arg))
 		n.fenced, m.Engine.By = false, n.by

@@ -37,14 +37,14 @@ func TestLeftTakesItsFormula(t *testing.T) {
 				continue
 			}
 			f.at, f.Queue = 0, 0
-			one, plain := load{l.net, l.cfg, []flow{f}, []int{-1}}, f
+			one, plain := load{net: l.net, cfg: l.cfg, flows: []flow{f}, after: []int{-1}}, f
 			plain.Border = 0
 			for _, fid := range fidelities {
 				s := one.simulate(t, fid)
 				if want := Departure(one.toBorder(0), f.Bytes, l.cfg.Flit); s.left[0] != want {
 					t.Errorf("%s, seed %d: %v: %v leave link %d of %v at %v, want %v", x.name, seed, fid, f.Bytes, f.Border, f.Path, s.left[0], want)
 				}
-				if want := (load{l.net, l.cfg, []flow{plain}, []int{-1}}).simulate(t, fid).done[0]; s.done[0] != want {
+				if want := (load{net: l.net, cfg: l.cfg, flows: []flow{plain}, after: []int{-1}}).simulate(t, fid).done[0]; s.done[0] != want {
 					t.Errorf("%s, seed %d: %v: %v end at %v, want %v as without a border", x.name, seed, fid, f.Bytes, s.done[0], want)
 				}
 			}

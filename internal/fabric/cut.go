@@ -15,6 +15,9 @@ type cut struct {
 	end   int64  // index of the first flit that does not come
 	void  bool   // replaced by a cut with fewer flits
 	seq   uint32 // number of the cut, counted over the run
+
+	train   int32 // the train in flight that has these flits
+	arrives Time  // when the last of the remaining flits arrives
 }
 
 // cut reduces the service a of server s to its first k flits, the last of which arrives at
@@ -77,12 +80,17 @@ func (m *trains) cut(s *server, a *service, k int64, tail Time) (rest flitRange)
 }
 
 // cutForwarded tells the next server that only the flits of a arrive, after a has been cut.
-// `delay` is the latency from s to that server.
+// `delay` is the latency from s to that server. In another partition, the server learns of the
+// cut after this time.
 func (m *trains) cutForwarded(s *server, a *service, delay Time) {
-	end := a.first + a.flits
-	arrives := a.left + delay
+	end, arrives, known, in := a.first+a.flits, a.left+delay, m.eng.Now(), m.eng.Current()
+	leaves := a.forwarded != 0 && m.leavesPartition(s, a)
+	if leaves {
+		known, in = known+delay, m.partition(a.msg, a.next)
+	}
 	for a.forwarded != 0 {
-		if a.forwardedAt <= m.eng.Now() {
+		c := cut{msg: a.msg, stage: a.next, end: end, train: a.forwarded, arrives: arrives}
+		if a.forwardedAt <= known {
 			stages := m.messages[a.msg].stages
 			if int(a.next) == len(stages) {
 				return // the destination, which has no server, has been told already
@@ -92,24 +100,46 @@ func (m *trains) cutForwarded(s *server, a *service, delay Time) {
 			}
 			m.cutSeq++
 			a.cutSeq = m.cutSeq
-			a.cut = m.cuts.Add(cut{msg: a.msg, stage: a.next, at: stages[a.next], end: end, seq: a.cutSeq})
-			m.eng.At(arrives, m.target, evCut, uint64(a.cut))
+			c.at, c.seq = stages[a.next], a.cutSeq
+			a.cut = m.cuts.Add(c)
+			m.eng.AtIn(in, max(arrives, known), m.target, evCut, uint64(a.cut))
 			return
 		}
 		t := &m.all[a.forwarded]
-		if k := end - t.first; k > 0 {
-			if k < t.flits {
-				arrives = max(arrives, t.head)
-				t.flits, t.last, t.short, t.tail, t.end = k, false, false, arrives, arrives
-			}
-			if s.slice != nil {
+		void := end <= t.first
+		if leaves {
+			m.eng.AtIn(in, known, m.target, evShorten, uint64(m.cuts.Add(c)))
+		} else {
+			m.shorten(&c)
+			if s.slice != nil && !void {
 				a.left = max(a.left, t.end-delay)
 			}
+		}
+		if !void {
 			return
 		}
-		t.void = true
 		a.forwarded, a.forwardedAt = t.earlier, m.times[a.forwarded]
 	}
+}
+
+// shorten applies c to its train, which is in flight.
+func (m *trains) shorten(c *cut) {
+	t := &m.all[c.train]
+	switch k := c.end - t.first; {
+	case k <= 0:
+		t.void = true
+	case k < t.flits:
+		arrives := max(c.arrives, t.head)
+		t.flits, t.last, t.short, t.tail, t.end = k, false, false, arrives, arrives
+	}
+}
+
+// leavesPartition reports whether s forwards service a to another partition.
+func (m *trains) leavesPartition(s *server, a *service) bool {
+	if m.parts == nil || s.slice != nil {
+		return false
+	}
+	return m.partitionAt(a.msg, a.next) != int32(m.parted(s.key).of)
 }
 
 // applyCut removes the flits that do not come from the trains in service and from the

@@ -55,6 +55,13 @@ type SliceFeeder interface {
 	FedBySlice(topology.LinkID) bool
 }
 
+// Partitioned is a Network over several partitions of the engine.
+type Partitioned interface {
+	// Partitions returns the partition in which a link transmits, and the partition in which a
+	// message is after it.
+	Partitions(topology.LinkID) (of, after int32)
+}
+
 // SliceID is the number of an HBM slice, counted from 1. 0 is none.
 type SliceID int32
 
@@ -166,6 +173,7 @@ type Fabric struct {
 	eng      *sim.Engine
 	cfg      Config
 	net      Network
+	parts    Partitioned // nil if the network has one partition
 	model    model
 	messages []message
 	banks    []banks // by message
@@ -262,6 +270,9 @@ func New(eng *sim.Engine, net Network, cfg Config) *Fabric {
 		panic(fmt.Sprintf("fabric: flit of %v", cfg.Flit))
 	}
 	f := &Fabric{eng: eng, cfg: cfg, net: net}
+	if f.parts, _ = net.(Partitioned); eng.Lookahead() == 0 {
+		f.parts = nil
+	}
 	if cfg.Fidelity == Flit {
 		f.model = newFlits(f)
 	} else {
@@ -364,6 +375,9 @@ func (f *Fabric) setLeft(i int32, t *Transfer) {
 	}
 	l.seq++
 }
+
+// Idle reports whether no message is in flight.
+func (f *Fabric) Idle() bool { return len(f.free) == len(f.messages) }
 
 // untilBorder returns the stages of message i from stage st on, without the link of its Left
 // event and those behind it if that link follows.

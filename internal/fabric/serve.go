@@ -353,7 +353,7 @@ func (m *trains) passLink(s *server, i int32, start, waits Time, p *place) {
 func (m *trains) forward(i int32) (forwarded int32, at Time) {
 	t := &m.all[i]
 	if stages := m.messages[t.msg].stages; int(t.stage) < len(stages) {
-		m.arriveAt(t.head, i, stages[t.stage])
+		m.arriveAt(t.head, i, stages[t.stage], m.partition(t.msg, t.stage))
 		return i, t.head
 	}
 	if m.messages[t.msg].noted {
@@ -379,7 +379,7 @@ func (m *trains) announce(i int32) (forwarded int32, at Time) {
 		return 0, 0
 	}
 	at = t.arrival(k)
-	m.eng.At(at, m.target, evArriving, uint64(i))
+	m.eng.AtIn(m.partition(t.msg, t.stage), at, m.target, evArriving, uint64(i))
 	return i, at
 }
 
@@ -402,16 +402,49 @@ func (m *trains) trainBytes(t *flitRange) Bytes {
 	return m.messages[t.msg].Bytes - Bytes(t.first)*m.cfg.Flit
 }
 
-// arriveAt schedules the arrival of train i at the server of stage `at`. `head` is the time
-// of the arrival.
-func (m *trains) arriveAt(head Time, i int32, at stage) {
-	m.eng.At(head, m.target, evArrive, uint64(uint32(at))<<32|uint64(uint32(i)))
+// partition returns the partition in which message i is at a stage that follows a link, while
+// the engine is split; else the current one.
+func (m *trains) partition(i, st int32) int32 {
+	if !m.eng.IsSplit() {
+		return m.eng.Current()
+	}
+	return m.partitionAt(i, st)
+}
+
+// partitionAt returns the partition in which message i is at a stage that follows a link, or at
+// its destination.
+func (m *trains) partitionAt(i, st int32) int32 {
+	stages := m.messages[i].stages
+	if int(st) < len(stages) && stages[st] >= 0 {
+		return int32(m.parted(stages[st]).of)
+	}
+	for st--; st > 0 && stages[st] < 0; st-- { // at most an HBM slice
+	}
+	if stages[st] < 0 {
+		return m.eng.Current()
+	}
+	return int32(m.parted(stages[st]).after)
+}
+
+// parted returns the state of link st that has its partitions.
+func (m *trains) parted(st stage) *linkState {
+	l := &m.links[st]
+	if !l.used {
+		m.initLink(l, st)
+	}
+	return l
+}
+
+// arriveAt schedules the arrival of train i at the server of stage `at`, which is in the given
+// partition. `head` is the time of the arrival.
+func (m *trains) arriveAt(head Time, i int32, at stage, in int32) {
+	m.eng.AtIn(in, head, m.target, evArrive, uint64(uint32(at))<<32|uint64(uint32(i)))
 }
 
 // finishAt schedules the end of message i. Incrementing endSeq of the message's source
 // cancels the scheduled end.
 func (m *trains) finishAt(i int32, at Time) {
-	m.eng.At(at, m.target, evFinish, uint64(m.messages[i].endSeq)<<32|uint64(uint32(i)))
+	m.eng.AtIn(m.partition(i, int32(len(m.messages[i].stages))), at, m.target, evFinish, uint64(m.messages[i].endSeq)<<32|uint64(uint32(i)))
 }
 
 // leaveAt schedules the Left event of the message of t at the time `at`, if t is at the link

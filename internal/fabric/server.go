@@ -60,6 +60,8 @@ type linkState struct {
 	by     int32  // that message
 	used   bool   // false if the other fields are not set
 	served bool   // the state is in a server
+	of     uint16 // the partition in which the link transmits; not in a server
+	after  uint16 // the partition in which a message is after the link; likewise
 }
 
 // server returns the server of stage st, which is a link or an HBM slice. It creates the
@@ -123,9 +125,18 @@ func (m *trains) link(st stage) *linkState {
 		return &m.byLink[st].linkState
 	}
 	if !l.used {
-		l.used, l.hop = true, m.net.Hop(st)
+		m.initLink(l, st)
 	}
 	return l
+}
+
+// initLink initializes link st, whose state is l.
+func (m *trains) initLink(l *linkState, st stage) {
+	l.used, l.hop = true, m.net.Hop(st)
+	if m.parts != nil {
+		of, after := m.parts.Partitions(st)
+		l.of, l.after = uint16(of), uint16(after)
+	}
 }
 
 // shortFlit returns the service time of the short last flit of t. It is 0 if t has none.

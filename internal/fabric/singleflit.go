@@ -43,15 +43,20 @@ func (m *trains) passSingleFlit(i int32, link stage) {
 		at += takes + l.hop.Latency
 		if st++; st == len(msg.stages) {
 			msg.at = uint16(st)
-			m.eng.At(at, m.target, evSingleFlitEnd|msg.sequence(), uint64(uint32(i)))
+			m.eng.AtIn(m.partition(i, int32(st)), at, m.target, evSingleFlitEnd|msg.sequence(), uint64(uint32(i)))
 			return
 		}
 		link = msg.stages[st]
 		// Messages of this instant keep their order. A message reserves no link behind the one
 		// of its Left event, so that both are withdrawn together.
-		if l = m.link(link); at == now || leaves || !m.isIdle(l, link, now) || m.cfg.stepwise {
+		l = m.link(link)
+		in := m.eng.Current()
+		if m.eng.IsSplit() {
+			in = int32(m.links[link].of)
+		}
+		if at == now || leaves || in != m.eng.Current() || !m.isIdle(l, link, now) || m.cfg.stepwise {
 			msg.at = uint16(st)
-			m.eng.At(at, m.target, evSingleFlit|msg.sequence(), uint64(link)<<32|uint64(uint32(i)))
+			m.eng.AtIn(in, at, m.target, evSingleFlit|msg.sequence(), uint64(link)<<32|uint64(uint32(i)))
 			return
 		}
 	}

@@ -15,10 +15,11 @@ import (
 // load is the traffic of a stress test. If after[i] is not negative, flow i starts the time
 // flows[i].at after the end of flow after[i]. Otherwise it starts at the time flows[i].at.
 type load struct {
-	net   hops
-	cfg   Config
-	flows []flow
-	after []int
+	net    hops
+	parted bool // over two partitions, see parted
+	cfg    Config
+	flows  []flow
+	after  []int
 }
 
 // mix describes the kind of traffic to draw.
@@ -181,7 +182,12 @@ func (l load) simulate(t tester, fid Fidelity) *stress {
 	l.cfg.Fidelity = fid
 	n := len(l.flows)
 	s := &stress{eng: sim.New(), load: l, start: make([]Time, n), done: make([]Time, n), left: make([]Time, n), ended: make([]int, n)}
-	s.Fabric = New(s.eng, l.net, l.cfg)
+	var net Network = l.net
+	if l.parted {
+		s.eng.Partition(2, 1)
+		net = parted{l.net}
+	}
+	s.Fabric = New(s.eng, net, l.cfg)
 	s.target = s.eng.Register(s)
 	s.begin(-1)
 	s.drain(t)
@@ -234,7 +240,7 @@ func (s *stress) drain(t tester) {
 func (l load) alone(t tester, i int, fid Fidelity) Time {
 	f := l.flows[i]
 	f.at = 0
-	return load{l.net, l.cfg, []flow{f}, []int{-1}}.simulate(t, fid).done[0]
+	return load{net: l.net, cfg: l.cfg, flows: []flow{f}, after: []int{-1}}.simulate(t, fid).done[0]
 }
 
 // rounding returns by how much a message of n bytes may seem faster than the same message
@@ -315,6 +321,43 @@ func TestEveryFlitPassesOnce(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// parted is a network whose nodes are in two partitions in turn.
+type parted struct{ hops }
+
+func (parted) Partitions(id topology.LinkID) (of, after int32) {
+	return 1 + int32(id/2)%2, 1 + int32(id/2+1)%2
+}
+
+// TestEveryFlitPassesOnceBetweenPartitions runs random traffic over two partitions. A partition
+// learns of a cut only after the latency of the link. Messages must end, with all flits, and
+// the makespan must be close to that of one partition.
+func TestEveryFlitPassesOnceBetweenPartitions(t *testing.T) {
+	for _, x := range mixes {
+		t.Run(x.name, func(t *testing.T) {
+			var sum, worst float64
+			for seed := range uint64(3 * stressSeeds) {
+				l := x.draw(seed)
+				one := l.simulate(t, Train)
+				l.parted = true
+				two := l.simulate(t, Train)
+				for id := range l.net {
+					if got, want := two.Stats(topology.LinkID(id)).Bytes, one.Stats(topology.LinkID(id)).Bytes; got != want {
+						t.Fatalf("seed %d: link %d carried %v, want %v", seed, id, got, want)
+					}
+				}
+				got, want := slices.Max(two.done), slices.Max(one.done)
+				apart := float64(max(got-want, want-got)) / float64(max(want, 1))
+				sum, worst = sum+apart, max(worst, apart)
+			}
+			mean := sum / (3 * stressSeeds)
+			t.Logf("makespans are %.4f %% apart on average, %.3f %% at worst", 100*mean, 100*worst)
+			if mean > 0.0001 {
+				t.Errorf("makespans are %.4f %% apart on average, want at most 0.01 %%", 100*mean)
+			}
+		})
 	}
 }
 

@@ -186,6 +186,7 @@ const (
 	evFinish                         // the last byte of a message arrives
 	evArriving                       // flits of a message with a notice arrive at their destination
 	evCut                            // the last flit arrives of a train that was cut after its head had arrived
+	evShorten                        // a server in another partition learns that a train in flight to it was cut
 	evSingleFlit                     // a single-flit message arrives at its next link
 	evSingleFlitEnd                  // a single-flit message arrives at its destination
 	evLeft                           // the last byte of a message has left the link of its Left event
@@ -228,6 +229,9 @@ func (m *trains) Handle(kind sim.Kind, arg uint64) {
 		m.arriving(int32(arg))
 	case evCut:
 		m.applyCut(m.cuts.Take(int32(arg)))
+	case evShorten:
+		c := m.cuts.Take(int32(arg))
+		m.shorten(&c)
 	case evSingleFlit:
 		if i := int32(uint32(arg)); m.messages[i].sequence() == kind&^kindMask {
 			m.passSingleFlit(i, stage(arg>>32))

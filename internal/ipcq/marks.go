@@ -128,9 +128,6 @@ func (r *Ring) readsNeeded(n memory.Bytes) uint64 {
 func (r *Ring) Listen(n memory.Bytes) {
 	if last := r.readsNeeded(n); r.wakeAt == 0 || last < r.wakeAt {
 		r.wakeAt = last
-		if r.remote != nil {
-			r.wakeLater()
-		}
 	}
 }
 

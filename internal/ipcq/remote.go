@@ -14,23 +14,23 @@ import (
 // remote is the state that only a ring between SIPs has.
 type remote struct {
 	request pe.Remote
-	reports sim.FIFO[creditReport] // that the sender does not know yet, in order of time
-	known   uint64                 // the value of Ring.read that the sender knows
-	waking  simtime.Time           // the time of the pending evCredit event; past if there is none
-}
-
-// creditReport says that the sender knows the times of the credits before fragment `read` from
-// the time `at` on.
-type creditReport struct {
-	read uint64
-	at   simtime.Time
+	known   uint64   // the value of Ring.read that the sender knows
+	credit  sim.Kind // kind of its evCredit events, which may be due after the ring was removed
 }
 
 // report reports the credits whose times have been computed to the sender in another SIP.
 func (r *Ring) report() {
-	r.remote.reports.Push(creditReport{r.read, r.queues.eng.Now() + r.CreditTime})
-	if r.wakeAt > 0 {
-		r.wakeLater()
+	eng := r.queues.eng
+	eng.PostIn(pe.PartitionOf(r.From.DMA.SIP), eng.Now()+r.CreditTime, r.event(r.remote.credit, uint32(r.read)))
+}
+
+// learn records that the sender in another SIP knows the times of the credits before fragment
+// `read`, of which only the lower 32 bits are given, and wakes it if it waits for one of them.
+func (r *Ring) learn(read uint32) {
+	k := r.remote
+	k.known += uint64(read - uint32(k.known))
+	if r.wakeAt > 0 && r.wakeAt <= k.known {
+		r.From.Proc.Wake()
 	}
 }
 
@@ -39,33 +39,7 @@ func (r *Ring) readKnown() uint64 {
 	if r.remote == nil {
 		return r.read
 	}
-	k := r.remote
-	for now := r.queues.eng.Now(); k.reports.Len() > 0 && k.reports.Front().at <= now; k.reports.Pop() {
-		k.known = k.reports.Front().read
-	}
-	return k.known
-}
-
-// wakeLater schedules an event at the time at which a sender in another SIP learns of the
-// credit that it waits for, if that time is known.
-func (r *Ring) wakeLater() {
-	k := r.remote
-	for i := range k.reports.Len() {
-		if c := k.reports.At(i); c.read >= r.wakeAt {
-			if c.at != k.waking {
-				k.waking = c.at
-				r.queues.eng.Post(c.at, r.event(evCredit, 0))
-			}
-			return
-		}
-	}
-}
-
-// wakeRemote wakes a sender in another SIP if it knows the time of the credit that it waits for.
-func (r *Ring) wakeRemote() {
-	if r.wakeAt > 0 && r.wakeAt <= r.readKnown() {
-		r.From.Proc.Wake()
-	}
+	return r.remote.known
 }
 
 // Remote returns what concerns other SIPs of a request that sends a message over the path of
@@ -87,7 +61,6 @@ func (r *Ring) Gather(p *sim.Proc, n int, until simtime.Time) {
 	unused := int(max(r.sent, uint64(r.Slots)) - r.sent)
 	if need := r.used + uint64(max(0, n-unused)); need > r.readKnown() {
 		r.wakeAt = need
-		r.wakeLater()
 		p.SleepUntil(until)
 		r.wakeAt = 0
 	}
@@ -113,7 +86,7 @@ func (r *Ring) reach(b *batch, n uint32, s arrivalStage) {
 		r.show(b)
 	default:
 		b.held = true
-		r.From.DMA.AfterLanded(b.after, r.Memory.SIP, r.event(evLanded, n))
+		r.From.DMA.AfterLanded(b.after, r.Memory.SIP, r.Way, r.event(evLanded, n))
 	}
 }
 

@@ -20,6 +20,7 @@ type Queues struct {
 	OnVisible func(oplog.ID)
 
 	rings   sim.Pool[*Ring]
+	remotes sim.Kind     // rings between SIPs that were added so far
 	put     pe.Request   // the latest request of PutTile; other requests are not in the cache
 	copying []pe.Request // reused by submitCopy
 }
@@ -199,7 +200,10 @@ const (
 	evSettled                   // the earlier accesses of a sender in another SIP that do not end in the receiver's SIP have taken effect
 	evReported                  // likewise, and the receiver knows
 	evLanded                    // its earlier writes to the receiver's SIP have ended
-	evCredit                    // a sender in another SIP learns when a credit returns
+	evCredit                    // a sender in another SIP learns when credits return; the other bits of the kind tell rings apart
+
+	kindBits = 8
+	kindMask = 1<<kindBits - 1
 )
 
 // Add adds a ring that carries messages from the end `from` to the end `to`.
@@ -212,7 +216,8 @@ func (q *Queues) Add(from, to End, cfg Config) *Ring {
 		r.mask = n - 1
 	}
 	if r.Way > 0 {
-		r.remote = &remote{request: pe.Remote{Border: r.Border}}
+		q.remotes++
+		r.remote = &remote{request: pe.Remote{Border: r.Border}, credit: evCredit | q.remotes<<kindBits}
 	}
 	r.number = q.rings.Add(r)
 	if r.traced {
@@ -296,9 +301,6 @@ func (r *creditWait) HeldBy() *sim.Proc { return r.To.Proc }
 // returns. `now` is the time on the sender's clock.
 func (r *Ring) AwaitCredit(p *sim.Proc, now simtime.Time) {
 	r.wakeAt = r.used + 1
-	if r.remote != nil {
-		r.wakeLater()
-	}
 	p.ParkFrom((*creditWait)(r), now)
 	r.wakeAt = 0
 }
@@ -396,12 +398,14 @@ func (r *Ring) slotAccess(slot uint64, n memory.Bytes) pe.Access {
 // slot if the kind is evCopied.
 func (q *Queues) Handle(kind sim.Kind, arg uint64) {
 	r, n := *q.rings.At(int32(arg >> 32)), uint32(arg)
-	if kind == evCopied {
-		r.finishTransfer(uint64(n))
+	if kind&kindMask == evCredit {
+		if r != nil && r.remote != nil && kind == r.remote.credit {
+			r.learn(n)
+		}
 		return
 	}
-	if kind == evCredit {
-		r.wakeRemote()
+	if kind == evCopied {
+		r.finishTransfer(uint64(n))
 		return
 	}
 	b := r.batches.At(int(n - r.popped))
@@ -437,7 +441,7 @@ func (q *Queues) Handle(kind sim.Kind, arg uint64) {
 		r.makeVisible(b)
 	case evSettled:
 		b.by = q.eng.By
-		q.eng.At(q.eng.Now()+r.Way, q.target, evReported, arg)
+		q.eng.AtIn(pe.PartitionOf(r.Memory.SIP), q.eng.Now()+r.Way, q.target, evReported, arg)
 	case evReported:
 		b.fenced, q.eng.By = false, b.by
 		r.reach(b, n, b.stage)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/kernbench/kernbench/internal/cpu"
 	"github.com/kernbench/kernbench/internal/fabric"
+	"github.com/kernbench/kernbench/internal/pe"
 	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/topology"
@@ -30,6 +31,9 @@ type Launch struct {
 	kernel  Kernel
 	onStart func() error // called just before the kernel starts, unless nil
 	done    sim.Event
+
+	partitions bool   // its SIPs may be simulated by themselves
+	finish     func() // called at the end of a launch that ran in partitions, unless nil
 }
 
 // launchTrace is the part of a launch that only traces use.
@@ -50,12 +54,14 @@ type launcher struct {
 	machine *Machine
 	target  sim.Target
 	all     sim.Pool[*Launch] // launches that have not ended
+	dense   int               // least number of targets in a SIP, on average, for which a launch runs in partitions
 }
 
 const (
 	evAtIOCPU   sim.Kind = iota // a command arrives at the IO CPU of a SIP
 	evAtCubeCPU                 // a command arrives at the control CPU of a cube
 	evAtPE                      // a command arrives at the CPU of a PE
+	evEnded                     // the last target of a launch over partitions has ended
 )
 
 // Launch sends a kernel from the host to the targets at the current time. It posts the
@@ -91,6 +97,7 @@ func (m *Machine) hold(name string, targets []PEID, kernel Kernel, done sim.Even
 
 // send queues the launch on its PEs and sends a command to the IO CPU of each SIP.
 func (lr *launcher) send(l *Launch) {
+	lr.machine.Engine.Join()
 	l.number = lr.all.Add(l)
 	l.waiting = len(l.Targets) + 1
 	l.recordSend(lr.machine.Engine)
@@ -137,6 +144,10 @@ func (lr *launcher) groupEnd(l *Launch, at int, same func(a, b *PE) bool) int {
 func (lr *launcher) Handle(kind sim.Kind, arg uint64) {
 	at := int(uint32(arg))
 	l, m := *lr.all.At(int32(arg >> 32)), lr.machine
+	if kind == evEnded {
+		lr.end(l)
+		return
+	}
 	pe := m.PE(l.Targets[at])
 	switch kind {
 	case evAtIOCPU:
@@ -172,13 +183,14 @@ func (lr *launcher) release(l *Launch) {
 	}
 	l.Start, l.running = m.Engine.Now(), len(l.Targets)
 	m.tracer.recordStart(l)
+	lr.split(l)
 	for i, id := range l.Targets {
 		pe := m.PE(id)
 		// The stacks of kernels are a large part of the memory of a launch on very many PEs.
 		// Go doubles a stack of 4 KiB when a kernel needs more than about 3.2 KiB. A few
 		// functions that kernels call on the way to a DMA request are not inlined, so that
 		// their variables leave the stack before the request.
-		m.Engine.Go(l.Name+"@"+pe.String(), func(p *sim.Proc) {
+		m.Engine.GoIn(partitionOf(pe), l.Name+"@"+pe.String(), func(p *sim.Proc) {
 			l.kernel(p, pe)
 			pe.DMA.Drain(p) // a kernel ends with its last transfer
 			lr.endTarget(l, i, pe)
@@ -187,11 +199,41 @@ func (lr *launcher) release(l *Launch) {
 	}
 }
 
+// partitionOf returns the partition of the events of pe.
+func partitionOf(p *PE) int32 { return pe.PartitionOf(int32(p.SIP)) }
+
+// densePartition is launcher.dense. With fewer events in a window, the windows would cost more
+// than they gain.
+const densePartition = 16
+
+// split lets the SIPs simulate launch l by themselves, window by window, unless something
+// else is in progress or the launch has few targets in each SIP.
+func (lr *launcher) split(l *Launch) {
+	m := lr.machine
+	if m.Engine.Lookahead() == 0 || !l.partitions || lr.all.Len() > 1 || !m.Fabric.Idle() || m.Engine.Current() != 0 {
+		return
+	}
+	running, used := make([]int32, m.Graph.Spec().System.SIPs.Count+1), 0
+	for _, id := range l.Targets {
+		part := partitionOf(m.PE(id))
+		if running[part] == 0 {
+			used++
+		}
+		running[part]++
+	}
+	if used > 1 && len(l.Targets) >= lr.dense*used {
+		m.Engine.Split(running, sim.Event{Target: lr.target, Kind: evEnded, Arg: uint64(l.number) << 32})
+	}
+}
+
 // endTarget records that the kernel has ended on pe, which is target i of the launch. It
 // releases the next launch on this PE.
 func (lr *launcher) endTarget(l *Launch, i int, pe *PE) {
 	now := lr.machine.Engine.Now()
 	l.end[i] = now
+	if lr.machine.Engine.Leave() {
+		return
+	}
 	if l.running == 1 { // end its track here: the next launch may reuse it
 		lr.machine.tracer.recordEnd(l)
 	}
@@ -209,6 +251,22 @@ func (lr *launcher) endTarget(l *Launch, i int, pe *PE) {
 		lr.all.Take(l.number)
 		lr.machine.Engine.Post(now, l.done)
 	}
+}
+
+// end ends launch l, which ran in partitions.
+func (lr *launcher) end(l *Launch) {
+	m := lr.machine
+	m.tracer.recordEnd(l)
+	for _, id := range l.Targets {
+		pe := m.PE(id)
+		pe.launches = pe.launches[1:]
+	}
+	if l.finish != nil {
+		l.finish()
+	}
+	l.running = 0
+	lr.all.Take(l.number)
+	m.Engine.Post(m.Engine.Now(), l.done)
 }
 
 // targetIndex returns the index of PE id in Targets. If the PE is not a target, another index
@@ -284,6 +342,6 @@ func (g *Group) Leave(w *Worker) (last bool) {
 	if g.running--; g.running > 0 {
 		return false
 	}
-	w.run.finish(&g.queues, g.name)
+	w.run.removeQueues(&g.queues, g.name)
 	return true
 }

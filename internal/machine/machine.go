@@ -75,6 +75,9 @@ func New(g *topology.Graph, o Options) *Machine {
 		System: cpu.System{Engine: sim.New(), Graph: g, Lines: !o.NoLines},
 		pes:    make([]*PE, s.System.SIPs.Count*s.CubesPerSIP()*s.PEsPerCube()),
 	}
+	if lookahead := g.Lookahead(); lookahead > 0 {
+		m.Engine.Partition(s.System.SIPs.Count, lookahead)
+	}
 	m.Fabric = fabric.New(m.Engine, network{g}, fabric.Config{
 		Fidelity: o.Fidelity,
 		Flit:     s.System.Flit,
@@ -88,7 +91,7 @@ func New(g *topology.Graph, o Options) *Machine {
 	m.Find, m.Route, m.Reserve, m.Release = m.translate, m.findRoute, m.reserveTCM, m.releaseTCM
 	m.queues = ipcq.New(m.Engine)
 	m.queues.OnVisible = m.RecordVisible
-	m.launcher = launcher{machine: m, target: m.Engine.Register(&m.launcher)}
+	m.launcher = launcher{machine: m, target: m.Engine.Register(&m.launcher), dense: densePartition}
 	m.Init()
 	if o.Trace != nil {
 		m.startTrace(o.Trace)
@@ -106,6 +109,17 @@ type network struct{ *topology.Graph }
 func (n network) Hop(id topology.LinkID) fabric.Hop {
 	l := n.Link(id)
 	return fabric.Hop{Bandwidth: l.Bandwidth, Latency: l.Latency + n.Node(l.To).Overhead}
+}
+
+// Partitions returns the partition of the SIP that a link leaves, and of the SIP that it leads
+// to. A link from the central switch belongs to the SIP that it leads to.
+func (n network) Partitions(id topology.LinkID) (of, after int32) {
+	from, to := n.SIPsOf(id)
+	after = pe.PartitionOf(to)
+	if of = pe.PartitionOf(from); of == 0 {
+		of = after
+	}
+	return of, after
 }
 
 // FedBySlice reports whether link `id` leaves an HBM slice: all its traffic is read there.

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/kernbench/kernbench/internal/cpu"
+	"github.com/kernbench/kernbench/internal/fabric"
 	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/internal/pe"
@@ -102,6 +103,7 @@ func (m *Machine) Send(p Program, done sim.Event) (*Run, error) {
 		return nil, err
 	}
 	r.onStart = r.prepare
+	r.partitions, r.finish = r.independent(), func() { r.removeQueues(&r.queues, r.Name) }
 	return r, nil
 }
 
@@ -127,6 +129,19 @@ func (p *Program) check() error {
 		}
 	}
 	return nil
+}
+
+// independent reports whether the PEs of one SIP use no state of another.
+func (r *Run) independent() bool {
+	if r.Program.Serve != nil || r.machine.Fabric.Fidelity() == fabric.Flit {
+		return false
+	}
+	for rank, home := range r.Program.Homes {
+		if r.machine.PE(home).SIP != r.machine.PE(r.cpus.Ranks[rank]).SIP {
+			return false
+		}
+	}
+	return true
 }
 
 // home returns the PE that holds the signals of the given rank.
@@ -227,14 +242,14 @@ func (r *Run) endPE(c *cpu.Core, pe *PE) {
 	if r.last != nil {
 		r.last[r.targetIndex(pe.ID)] = c.Last()
 	}
-	if r.remaining--; r.remaining == 0 {
-		r.finish(&r.queues, r.Name)
+	if r.remaining--; r.remaining == 0 && !r.machine.Engine.IsSplit() {
+		r.removeQueues(&r.queues, r.Name)
 	}
 }
 
-// finish removes the queues q after the kernel of the given name has ended. If a queue
+// removeQueues removes the queues q after the kernel of the given name has ended. If a queue
 // still has messages that no PE received, the run ends with an error.
-func (r *Run) finish(q *queueSet, kernel string) {
+func (r *Run) removeQueues(q *queueSet, kernel string) {
 	if err := q.checkReceived(kernel); err != nil {
 		r.failed = true
 		r.machine.Engine.Stop(err)

@@ -103,6 +103,7 @@ type randomKernel struct {
 	ids      []PEID
 	queues   topology.IPCQ
 	fidelity fabric.Fidelity
+	limit    simtime.Time // 0 is none
 }
 
 // anyKernel draws a kernel with up to 12 of the given steps.

@@ -170,6 +170,7 @@ const (
 	evArrived                      // the last byte of a request has arrived
 	evTailEnded                    // the Tail of a request has passed
 	evRequested                    // the request of a read has arrived at a memory in another SIP
+	evReadBegun                    // likewise, in the SIP of the engine
 	evLeft                         // the last byte of a request has left the SIP from which it is sent
 	evReleased                     // likewise, and the engine knows
 	evAcknowledged                 // the acknowledgement of a write to another SIP has arrived
@@ -345,8 +346,11 @@ func (d *DMA) start(ch *dmaChannel, i int32) {
 		d.Trace.recordStart(i, d.eng.Now(), d.eng.By)
 	}
 	if q.remote && d.remotes[i].ReadWay > 0 {
-		d.eng.At(d.eng.Now()+d.remotes[i].ReadWay, d.target, evRequested, uint64(i))
+		d.request(i)
 		return
+	}
+	if q.placed {
+		d.placeOf(i).settled = !q.writes
 	}
 	d.send(i)
 }
@@ -354,10 +358,6 @@ func (d *DMA) start(ch *dmaChannel, i int32) {
 // send sends the data of request i over the fabric.
 func (d *DMA) send(i int32) {
 	q := &d.pool[i]
-	if q.placed {
-		e := d.placeOf(i)
-		e.settled = !q.writes
-	}
 	if q.begun.Target != 0 {
 		d.eng.Call(q.begun)
 	}
@@ -426,7 +426,8 @@ func (d *DMA) Handle(kind sim.Kind, arg uint64) {
 		}
 		q := &d.pool[i]
 		n := channel(q.op)
-		if !q.more && !d.releasedEarly(i, q) {
+		early := d.releasedEarly(i, q) // then this is another SIP
+		if !q.more && !early {
 			d.channels[n].started--
 		}
 		if q.tail > 0 {
@@ -434,7 +435,9 @@ func (d *DMA) Handle(kind sim.Kind, arg uint64) {
 		} else {
 			d.finish(i)
 		}
-		d.startNext(n)
+		if !early {
+			d.startNext(n)
+		}
 	case evTailEnded:
 		d.setCause(i)
 		d.finish(i)

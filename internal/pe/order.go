@@ -5,6 +5,7 @@ import (
 
 	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/oplog"
+	"github.com/kernbench/kernbench/simtime"
 )
 
 // Order is the position of a memory access in the program of a PE, counted from 1.
@@ -32,6 +33,7 @@ type fence struct {
 	before Order
 	scope  scope
 	sip    int32
+	way    simtime.Time // how long the SIP of the fence takes to learn of the end of an access that has not landed
 	then   sim.Event
 }
 
@@ -64,7 +66,7 @@ func (d *DMA) land(i int32) {
 	for k := range d.program {
 		if e := &d.program[k]; e.order == d.pool[i].order && e.writes && d.ends[e.request].to == d.ends[i].to {
 			e.landed = true
-			d.passFences()
+			d.callFences(true)
 			return
 		}
 	}
@@ -140,23 +142,26 @@ func (d *DMA) After(o Order, then sim.Event) {
 // SettledOutside reports whether all accesses up to position o in the program have taken
 // effect, except writes to the given SIP.
 func (d *DMA) SettledOutside(o Order, sip int32) bool {
-	return d.passes(&fence{o, outside, sip, sim.Event{}})
+	return d.passes(&fence{before: o, scope: outside, sip: sip})
 }
 
 // AfterOutside calls the event `then` as soon as SettledOutside(o, sip) is true, which it must
 // not be yet.
 func (d *DMA) AfterOutside(o Order, sip int32, then sim.Event) {
-	d.fences = append(d.fences, fence{o, outside, sip, then})
+	d.fences = append(d.fences, fence{before: o, scope: outside, sip: sip, then: then})
 }
 
 // Landed reports whether all writes to the given SIP up to position o in the program have
 // ended there.
-func (d *DMA) Landed(o Order, sip int32) bool { return d.passes(&fence{o, inside, sip, sim.Event{}}) }
+func (d *DMA) Landed(o Order, sip int32) bool {
+	return d.passes(&fence{before: o, scope: inside, sip: sip})
+}
 
-// AfterLanded calls the event `then` as soon as Landed(o, sip) is true, which it must not be
-// yet.
-func (d *DMA) AfterLanded(o Order, sip int32, then sim.Event) {
-	d.fences = append(d.fences, fence{o, inside, sip, then})
+// AfterLanded calls the event `then` in that SIP as soon as Landed(o, sip) is true, which it
+// must not be yet. If the last of these writes ends with its acknowledgement, the SIP learns of
+// it after the time `way`.
+func (d *DMA) AfterLanded(o Order, sip int32, way simtime.Time, then sim.Event) {
+	d.fences = append(d.fences, fence{o, inside, sip, way, then})
 }
 
 // passes reports whether all accesses that f waits for are settled or have landed.
@@ -252,12 +257,13 @@ func (d *DMA) retryStalled() {
 // passFences calls and removes the fences for which all accesses are settled.
 func (d *DMA) passFences() {
 	if len(d.fences) > 0 {
-		d.callFences()
+		d.callFences(false)
 	}
 }
 
-// callFences implements passFences for a list of fences that is not empty.
-func (d *DMA) callFences() {
+// callFences implements passFences for a list of fences that is not empty. `landing` is set if
+// a write has just ended in another SIP, which is the current one.
+func (d *DMA) callFences(landing bool) {
 	for k := 0; k < len(d.fences); {
 		f := d.fences[k]
 		if !d.passes(&f) {
@@ -265,6 +271,10 @@ func (d *DMA) callFences() {
 			continue
 		}
 		d.fences = slices.Delete(d.fences, k, k+1)
-		d.eng.Call(f.then)
+		if f.scope == inside && !landing {
+			d.eng.PostIn(PartitionOf(f.sip), d.eng.Now()+f.way, f.then)
+		} else {
+			d.eng.Call(f.then)
+		}
 	}
 }

@@ -45,6 +45,19 @@ func (d *DMA) addRemote(i int32, r *Request) {
 	}
 }
 
+// partition returns the engine's partition of events.
+func (d *DMA) partition() int32 { return PartitionOf(d.SIP) }
+
+// PartitionOf returns the partition of the events of a SIP.
+func PartitionOf(sip int32) int32 { return sip + 1 }
+
+// request sends the request of read i, from memory in another SIP.
+func (d *DMA) request(i int32) {
+	at := d.eng.Now() + d.remotes[i].ReadWay
+	d.eng.AtIn(PartitionOf(d.ends[i].from.Memory.SIP), at, d.target, evRequested, uint64(i))
+	d.eng.At(at, d.target, evReadBegun, uint64(i))
+}
+
 // releasedEarly reports whether request i, which is q, releases its channel and its source when
 // its last byte has left the SIP.
 func (d *DMA) releasedEarly(i int32, q *request) bool { return q.remote && d.remotes[i].Border > 0 }
@@ -54,12 +67,17 @@ func (d *DMA) handleRemote(kind sim.Kind, i int32) {
 	switch kind {
 	case evRequested:
 		d.setCause(i)
-		if d.send(i); len(d.program) > 0 {
+		d.send(i)
+	case evReadBegun:
+		if q := &d.pool[i]; q.placed {
+			d.placeOf(i).settled = !q.writes
+		}
+		if d.setCause(i); len(d.program) > 0 {
 			d.passFences() // a fence may wait for the start of this read
 		}
 	case evLeft:
 		if way := d.remotes[i].ReadWay; way > 0 { // it left another SIP
-			d.eng.At(d.eng.Now()+way, d.target, evReleased, uint64(i))
+			d.eng.AtIn(d.partition(), d.eng.Now()+way, d.target, evReleased, uint64(i))
 			return
 		}
 		d.release(i)
@@ -103,7 +121,7 @@ func (d *DMA) finishRemote(i int32, q *request) {
 		d.eng.Call(done)
 		return
 	}
-	d.eng.At(d.eng.Now()+r.WriteWay, d.target, evAcknowledged, uint64(i))
+	d.eng.AtIn(d.partition(), d.eng.Now()+r.WriteWay, d.target, evAcknowledged, uint64(i))
 	if q.unordered || r.Lands {
 		d.eng.Call(done)
 	}

@@ -42,8 +42,11 @@ type Engine struct {
 	// By is the activity that caused the current event; 0 without a trace. Activities that
 	// start now are released by it.
 	By Mark
+	// Vary, unless nil, returns a number below n. Tests set it to vary the length of windows and
+	// the order of partitions in them, which must not change any result.
+	Vary func(n int) int
 
-	queue     queue
+	queue     *queue // of the current partition
 	now       Time
 	ran       uint64
 	nextCheck uint64 // the value of ran at which run checks the context again
@@ -55,11 +58,26 @@ type Engine struct {
 	closing   bool         // the run ends after the current instant: a process has panicked
 	paused    bool         // the run is interrupted: set by Pause
 	beats     atomic.Uint64
+
+	queues     []queue // by partition; 0 is the host, and has all events unless the engine is split
+	parts      []partition
+	lookahead  Time
+	current    int32 // the current partition; 0 unless the engine is split
+	split      bool
+	left       Event // see Split
+	end        Time  // the current partition runs up to this time
+	horizon    Time  // end of the window
+	latest     Time  // of all events of the partitions
+	latestLeft Time  // when the last process left its partition
+	failure    Time  // of this window: the earliest time after an instant at which a process panicked
+	failures   []failed
+	outbox     []crossing // events that partitions have scheduled in this window for each other
 }
 
 // New returns an engine at time 0.
 func New() *Engine {
-	e := &Engine{}
+	e := &Engine{queues: make([]queue, 1)}
+	e.queue = &e.queues[0]
 	e.handlers = []Handler{&e.procs} // Target 0 resumes processes
 	return e
 }
@@ -95,7 +113,7 @@ func (e *Engine) At(t Time, target Target, kind Kind, arg uint64) {
 	if t < e.now {
 		panic(fmt.Sprintf("sim: event at %v scheduled in the past of %v", t, e.now))
 	}
-	e.queue.push(t, target, kind, arg)
+	e.queue.push(keyOf(t), target, kind, arg)
 }
 
 // Post schedules ev at time t. It does nothing for the zero Event.
@@ -126,11 +144,22 @@ func (e *Engine) Stop(err error) {
 // the current instant, so that other processes that panic at the same instant are reported
 // too. Run returns the first error.
 func (e *Engine) fail(p *Proc, err *PanicError) {
+	if e.current != 0 {
+		e.failIn(p, err)
+		return
+	}
+	if e.report(p, err); e.err == err {
+		e.closing = true
+	}
+}
+
+// report calls p.Failed and makes err the error of the run, unless there is one.
+func (e *Engine) report(p *Proc, err *PanicError) {
 	if p.Failed != nil {
 		p.Failed(err)
 	}
 	if e.err == nil {
-		e.err, e.closing = err, true
+		e.err = err
 	}
 }
 
@@ -140,12 +169,12 @@ func (e *Engine) Pause() { e.paused = true }
 
 // Idle reports whether no event is pending and no process has been woken. Timers may still
 // be pending.
-func (e *Engine) Idle() bool { return e.queue.pending == 0 && e.woken.Len() == 0 }
+func (e *Engine) Idle() bool { return e.queue.pending == 0 && e.woken.Len() == 0 && !e.split }
 
 // TimeLimit is the error of a run that had events left at its limit.
 type TimeLimit struct {
 	Limit   Time
-	Events  uint64    // number of events that have run
+	Events  uint64    // number of events that have run; 0 if the limit is the error of one process
 	Running []Blocked // processes that had not ended; nil if the limit is the error of one process
 }
 
@@ -160,7 +189,10 @@ func (l *TimeLimit) Error() string {
 	if n := len(l.Running) - 1; where != "" && n > 0 {
 		where += fmt.Sprintf(" and %d other processes", n)
 	}
-	return fmt.Sprintf("still running at the limit of %v of simulated time%s, after %d events: an endless kernel, or raise the limit (--limit, Options.Limit)", l.Limit, where, l.Events)
+	if l.Events > 0 {
+		where += fmt.Sprintf(", after %d events", l.Events)
+	}
+	return fmt.Sprintf("still running at the limit of %v of simulated time%s: an endless kernel, or raise the limit (--limit, Options.Limit)", l.Limit, where)
 }
 
 // Run runs events until none is left, or until Pause. It returns one of these errors: the
@@ -189,29 +221,52 @@ func (e *Engine) Run(ctx context.Context) error {
 // context.
 const beatEvery = 64
 
+// watch is what the engine watches while it runs: the context and the meter of the run.
+type watch struct {
+	ctx     context.Context
+	done    <-chan struct{}
+	meter   *Meter
+	counted uint64 // events that the meter has counted
+}
+
+// check reports progress and returns false if the context of the run has ended.
+func (e *Engine) check(w *watch) bool {
+	e.nextCheck = e.ran + beatEvery
+	e.Beat()
+	if w.meter != nil {
+		w.meter.events.Add(e.ran - w.counted)
+		w.meter.now.Store(int64(e.now))
+		w.counted = e.ran
+	}
+	if w.done != nil && w.ctx.Err() != nil {
+		e.Stop(context.Cause(w.ctx))
+		return false
+	}
+	return true
+}
+
+// wake resumes the first process that has been woken.
+func (e *Engine) wake() {
+	arg := *e.woken.Front()
+	e.woken.Pop()
+	e.ran++
+	e.procs.Handle(0, arg)
+}
+
 // run runs the events and timers up to the time `limit`. `paused` reports whether Pause
 // interrupted the run.
 func (e *Engine) run(ctx context.Context, limit Time) (paused bool, err error) {
-	done, meter, counted := ctx.Done(), meterOf(ctx), e.ran
+	w := &watch{ctx: ctx, done: ctx.Done(), meter: meterOf(ctx), counted: e.ran}
+	limit = min(limit, never-1)
 	for (e.err == nil || e.closing) && !e.paused {
-		if e.ran >= e.nextCheck {
-			e.nextCheck = e.ran + beatEvery
-			e.Beat()
-			if meter != nil {
-				meter.events.Add(e.ran - counted)
-				meter.now.Store(int64(e.now))
-				counted = e.ran
-			}
-			if done != nil && ctx.Err() != nil {
-				e.Stop(context.Cause(ctx))
-				break
-			}
+		if e.ran >= e.nextCheck && !e.check(w) {
+			break
 		}
 		if e.woken.Len() > 0 {
-			arg := *e.woken.Front()
-			e.woken.Pop()
-			e.ran++
-			e.procs.Handle(0, arg)
+			e.wake()
+			continue
+		}
+		if e.split && !e.closing && e.runWindow(w, limit) {
 			continue
 		}
 		until := limit
@@ -221,7 +276,7 @@ func (e *Engine) run(ctx context.Context, limit Time) (paused bool, err error) {
 		if e.closing {
 			until = e.now
 		}
-		at, ev, ok := e.queue.pop(until)
+		at, ev, ok := e.queue.pop(keyOf(until))
 		if !ok {
 			if e.closing {
 				break
@@ -231,7 +286,7 @@ func (e *Engine) run(ctx context.Context, limit Time) (paused bool, err error) {
 			}
 			return false, nil
 		}
-		e.now, e.By = at, 0
+		e.now, e.By = at>>1, 0
 		e.ran++
 		e.handlers[ev.Target].Handle(ev.Kind, ev.Arg)
 	}

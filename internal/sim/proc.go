@@ -29,6 +29,7 @@ type Proc struct {
 
 	eng    *Engine
 	id     int32
+	part   int32        // its partition
 	wakes  uint32       // number of times resumed: distinguishes a stale wake-up event
 	since  Time         // when the current wait began
 	on     fmt.Stringer // what the process waits for; nil while it sleeps
@@ -67,8 +68,11 @@ type cancelSignal struct{}
 
 // Go starts a process that runs `body`. The process begins at the current time, after the
 // current event.
-func (e *Engine) Go(name string, body func(p *Proc)) *Proc {
-	p := &Proc{eng: e, name: name, since: e.now}
+func (e *Engine) Go(name string, body func(p *Proc)) *Proc { return e.GoIn(e.current, name, body) }
+
+// GoIn starts a process of partition `in`, as Go does.
+func (e *Engine) GoIn(in int32, name string, body func(p *Proc)) *Proc {
+	p := &Proc{eng: e, name: name, since: e.now, part: in}
 	e.procs.add(p)
 	p.resume, p.stop = iter.Pull(func(yield func(struct{}) bool) {
 		p.yield = yield
@@ -149,7 +153,12 @@ func (p *Proc) Wake() {
 // wakeNow queues p to be resumed after the current event.
 func (p *Proc) wakeNow() {
 	p.Woken = p.eng.By
-	p.eng.woken.Push(uint64(p.wakes)<<32 | uint64(p.id))
+	arg := uint64(p.wakes)<<32 | uint64(p.id)
+	if p.part != p.eng.current && p.eng.split {
+		p.eng.AtIn(p.part, p.eng.now, 0, 0, arg)
+		return
+	}
+	p.eng.woken.Push(arg)
 }
 
 // Cancel ends a waiting process: its stack unwinds and its deferred calls run. If a process

@@ -1,8 +1,13 @@
 package sim
 
-import "math/bits"
+import (
+	"math/bits"
 
-// queue holds pending events ordered by time, then by insertion. It is a hierarchical
+	"github.com/kernbench/kernbench/simtime"
+)
+
+// queue holds pending events ordered by key, which is their time and whether they come from
+// another partition, then by insertion. It is a hierarchical
 // timing wheel without ticks: a radix tree over the digits of the event times. Its depth
 // depends on how far the times differ from the current time.
 //
@@ -33,13 +38,23 @@ const (
 	digitBits = 6
 	slots     = 1 << digitBits
 	levels    = 16 // eleven are used; a power of two avoids bounds checks
-	// lowBits is the width of the lowest digit. With 3 bits, a level has slots of 33 ps and
+	// lowBits is the width of the lowest digit. With 4 bits, a level has slots of 33 ps and
 	// spans 2 ns, where most events of kernels are.
-	lowBits = 3
+	lowBits = 4
 	// searchMax is the largest number of events in a slot for which a search is faster than
 	// redistribution, by measurement.
 	searchMax = 2
 )
+
+// An event at the time t has the key 2t+1 in a queue, or 2t if it comes from another partition:
+// then it runs first.
+const (
+	noEvent Time = simtime.Never // later than every key
+	never        = noEvent >> 1  // later than every event
+)
+
+// keyOf returns the key of an event of the current partition.
+func keyOf(t Time) Time { return min(t, never-1)<<1 | 1 }
 
 // pending is an event in the queue, or an unused element.
 type pending struct {
@@ -96,8 +111,15 @@ func (q *queue) place(i int32, e *pending) {
 	*last = i
 }
 
-// pop removes and returns the earliest event, with its time. `ok` is false if there is no
-// event, or if the earliest event is later than `limit`.
+// first returns the time of the earliest event, or never if there is none.
+func (q *queue) first() Time {
+	at, _, _ := q.pop(-1)
+	return at >> 1
+}
+
+// pop removes and returns the earliest event, with its time. If there is no event, or if the
+// earliest event is later than `limit`, `ok` is false and the time is that of the earliest
+// event, or noEvent.
 func (q *queue) pop(limit Time) (at Time, ev Event, ok bool) {
 	for q.inUse != 0 {
 		level := uint(bits.TrailingZeros16(q.inUse)) % levels
@@ -115,8 +137,8 @@ func (q *queue) pop(limit Time) (at Time, ev Event, ok bool) {
 				i = next
 			}
 			if n > searchMax {
-				if !q.redistribute(level, digit, limit) {
-					return 0, Event{}, false
+				if at, ok := q.redistribute(level, digit, limit); !ok {
+					return at, Event{}, false
 				}
 				continue
 			}
@@ -124,7 +146,7 @@ func (q *queue) pop(limit Time) (at Time, ev Event, ok bool) {
 		i := q.events[before].next
 		e := &q.events[i]
 		if e.at > limit {
-			return 0, Event{}, false
+			return e.at, Event{}, false
 		}
 		switch {
 		case before == i:
@@ -140,20 +162,20 @@ func (q *queue) pop(limit Time) (at Time, ev Event, ok bool) {
 		q.pending--
 		return e.at, Event{e.target, e.kind, e.arg}, true
 	}
-	return 0, Event{}, false
+	return noEvent, Event{}, false
 }
 
 // redistribute advances q.base to the time of the earliest event in slot number `digit` of
 // the given level, and moves all events of the slot to lower levels. If the earliest event
-// is later than `limit`, it changes nothing and returns false.
-func (q *queue) redistribute(level, digit uint, limit Time) bool {
+// is later than `limit`, it changes nothing and returns the time of that event, and false.
+func (q *queue) redistribute(level, digit uint, limit Time) (earliest Time, ok bool) {
 	last := q.last[level*slots+digit]
-	earliest := q.events[last].at
+	earliest = q.events[last].at
 	for i := q.events[last].next; i != last; i = q.events[i].next {
 		earliest = min(earliest, q.events[i].at)
 	}
 	if earliest > limit {
-		return false
+		return earliest, false
 	}
 	q.base = earliest
 	q.clear(level, digit)
@@ -162,7 +184,7 @@ func (q *queue) redistribute(level, digit uint, limit Time) bool {
 		next := e.next
 		q.place(i, e)
 		if i == last {
-			return true
+			return earliest, true
 		}
 		i = next
 	}

@@ -1,0 +1,154 @@
+package machine
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/kernbench/kernbench/internal/fabric"
+	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
+	"github.com/kernbench/kernbench/tl"
+)
+
+// outcome is what a run of a kernel over several SIPs shows.
+type outcome struct {
+	err    string
+	first  string // the error of the first kernel that panicked
+	events uint64
+	end    []simtime.Time
+	ops    map[int32][]string // by PE, in the order of the program
+}
+
+// runSplit runs k on a machine of `sips` SIPs that are simulated by themselves, unless `whole`
+// is set. If vary is not nil, it chooses the windows and the order of the SIPs in them.
+func (k randomKernel) runSplit(t tester, topology string, sips int, whole bool, vary func(n int) int) (o outcome) {
+	t.Helper()
+	sets := []string{fmt.Sprintf("system.sips.count=%d", sips), "system.sips.topology=" + topology}
+	if strings.Contains(topology, "2d") {
+		sets = append(sets, fmt.Sprintf("system.sips.w=%d", sips/2), "system.sips.h=2")
+	}
+	r := newRig(t, Options{Log: true, NoLines: true}, sets...)
+	defer r.Close()
+	if r.launcher.dense = 1; whole {
+		r.launcher.dense = r.NumPEs() + 1
+	}
+	split := false
+	r.Engine.Vary = func(n int) int {
+		if split = true; vary == nil {
+			return 0
+		}
+		return vary(n)
+	}
+	run, err := r.Start(k.program(r), sim.Event{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Engine.Limit = k.limit
+	if err := r.Engine.Run(context.Background()); err != nil {
+		o.err = err.Error()
+	}
+	if run.Err() != nil {
+		o.first = run.Err().Error()
+	}
+	if split == whole && run.Start >= 0 {
+		t.Fatalf("the SIPs are simulated by themselves: %v, want %v", split, !whole)
+	}
+	o.end, o.events, o.ops = run.end, r.Engine.Events(), map[int32][]string{}
+	for i := range r.Log.Ops {
+		op := &r.Log.Ops[i]
+		o.ops[op.PE] = append(o.ops[op.PE], fmt.Sprint(op.Kind, op.Issue, op.Start, op.End, op.Shape))
+	}
+	return o
+}
+
+// anySplitKernel draws a random kernel over PEs of several SIPs.
+func anySplitKernel(t *rapid.T) (k randomKernel, topology string, sips int) {
+	k = anyTracedKernel(t)
+	k.fidelity = fabric.Train
+	topology = rapid.SampledFrom([]string{"ring_1d", "mesh_2d_no_wrap", "torus_2d", "line", "fully_connected", "switch"}).Draw(t, "topology")
+	sips = rapid.SampledFrom([]int{2, 4, 6}).Draw(t, "SIPs")
+	k.ids = nil
+	for _, n := range rapid.SliceOfNDistinct(rapid.IntRange(0, 12*sips-1), 2, 12, rapid.ID).Draw(t, "PEs") {
+		k.ids = append(k.ids, PEID(n/12*128+[]int{0, 1, 2, 3, 9, 17, 60, 63, 100, 101, 126, 127}[n%12]))
+	}
+	if first := k.ids[0]; !slices.ContainsFunc(k.ids, func(id PEID) bool { return id/128 != first/128 }) {
+		k.ids = append(k.ids, (first+128)%PEID(128*sips))
+	}
+	for range rapid.IntRange(0, 3).Draw(t, "faults") {
+		at := rapid.IntRange(0, len(k.steps)).Draw(t, "step of the fault")
+		k.steps = slices.Insert(k.steps, at, rapid.SampledFrom(faults).Draw(t, "fault"))
+		k.sizes = slices.Insert(k.sizes, at, rapid.IntRange(0, len(k.ids)-1).Draw(t, "rank of the fault"))
+	}
+	k.limit = simtime.Time(rapid.SampledFrom([]int{1000, 3000, 100_000}).Draw(t, "limit")) * ns
+	return k, topology, sips
+}
+
+// faults are steps in which one rank, the size of the step, fails.
+var faults = []kernelStep{
+	{"panic", func(t *tl.PE, rank int, _, _ tl.Ptr, v tl.Tile) tl.Tile {
+		if t.Rank() == rank {
+			panic("a fault")
+		}
+		return v
+	}},
+	{"wait for ever", func(t *tl.PE, rank int, _, _ tl.Ptr, v tl.Tile) tl.Tile {
+		if t.Rank() == rank {
+			t.WaitSignal(2000, tl.GE, 1)
+		}
+		return v
+	}},
+	{"loop for ever", func(t *tl.PE, rank int, _, _ tl.Ptr, v tl.Tile) tl.Tile {
+		for t.Rank() == rank {
+			v = v.Exp()
+		}
+		return v
+	}},
+	{"message that is not received", func(t *tl.PE, rank int, _, _ tl.Ptr, v tl.Tile) tl.Tile {
+		if t.Rank() == rank {
+			t.Send(tl.East, t.Zeros(tl.Shape{1}, tl.F16))
+		}
+		return v
+	}},
+}
+
+// TestWindowsChangeNothing runs random kernels over several SIPs, with windows of random
+// lengths in which the SIPs run in random orders. All times and errors must be those of the
+// longest windows. Without windows, only the order of events at one instant may differ.
+func TestWindowsChangeNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		k, topology, sips := anySplitKernel(t)
+		want := k.runSplit(t, topology, sips, false, nil)
+		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
+		got := k.runSplit(t, topology, sips, false, rng.IntN)
+		same(t, "error", got.err, want.err)
+		same(t, "first error of a kernel", got.first, want.first)
+		if want.first != "" {
+			return // other SIPs may have run longer
+		}
+		for i := range want.end {
+			same(t, fmt.Sprintf("PE %d ends at", i), got.end[i], want.end[i])
+		}
+		same(t, "events", got.events, want.events)
+		for pe, ops := range want.ops {
+			if !slices.Equal(got.ops[pe], ops) {
+				t.Fatalf("PE %d: operations\n%v\nwant\n%v", pe, got.ops[pe], ops)
+			}
+		}
+		if want.err != "" {
+			return
+		}
+		whole := k.runSplit(t, topology, sips, true, nil)
+		same(t, "error of the whole machine", whole.err, "")
+		for i := range want.end {
+			if d := float64(whole.end[i]-want.end[i]) / float64(want.end[i]); d > 0.1 || d < -0.1 {
+				t.Fatalf("PE %d ends at %v, and without windows at %v", i, want.end[i], whole.end[i])
+			}
+		}
+	})
+}
