@@ -134,7 +134,7 @@ func (m *Machine) LogBarrier() {
 // HostCopy copies region r of memory `at` to the host if op is memory.Read, or from the
 // host if op is memory.Write. It calls the event `done` at the end of the copy.
 func (m *Machine) HostCopy(op memory.Op, at memory.ID, r memory.Region, done sim.Event) {
-	m.Engine.Join()
+	m.launcher.join()
 	t := fabric.Transfer{Bytes: r.Bytes(), Class: fabric.Compute, Done: done}
 	if op == memory.Read {
 		t.Path, t.Read = m.path(nil, m.Node(at), m.Graph.Host()), m.Access(at, r).Bank()

@@ -32,8 +32,9 @@ type Launch struct {
 	onStart func() error // called just before the kernel starts, unless nil
 	done    sim.Event
 
-	partitions bool   // its SIPs may be simulated by themselves
-	finish     func() // called at the end of a launch that ran in partitions, unless nil
+	partitions bool    // its SIPs may be simulated by themselves
+	left       []int32 // targets that have ended in SIPs that are simulated by themselves
+	finish     func()  // called at the end of a launch that ran in partitions, unless nil
 }
 
 // launchTrace is the part of a launch that only traces use.
@@ -54,6 +55,7 @@ type launcher struct {
 	machine *Machine
 	target  sim.Target
 	all     sim.Pool[*Launch] // launches that have not ended
+	running *Launch           // the launch whose SIPs are simulated by themselves, or nil
 	dense   int               // least number of targets in a SIP, on average, for which a launch runs in partitions
 }
 
@@ -97,7 +99,7 @@ func (m *Machine) hold(name string, targets []PEID, kernel Kernel, done sim.Even
 
 // send queues the launch on its PEs and sends a command to the IO CPU of each SIP.
 func (lr *launcher) send(l *Launch) {
-	lr.machine.Engine.Join()
+	lr.join()
 	l.number = lr.all.Add(l)
 	l.waiting = len(l.Targets) + 1
 	l.recordSend(lr.machine.Engine)
@@ -145,7 +147,9 @@ func (lr *launcher) Handle(kind sim.Kind, arg uint64) {
 	at := int(uint32(arg))
 	l, m := *lr.all.At(int32(arg >> 32)), lr.machine
 	if kind == evEnded {
-		lr.end(l)
+		if lr.endSplit(); l.finish != nil {
+			l.finish()
+		}
 		return
 	}
 	pe := m.PE(l.Targets[at])
@@ -222,18 +226,44 @@ func (lr *launcher) split(l *Launch) {
 		running[part]++
 	}
 	if used > 1 && len(l.Targets) >= lr.dense*used {
+		lr.running = l
 		m.Engine.Split(running, sim.Event{Target: lr.target, Kind: evEnded, Arg: uint64(l.number) << 32})
 	}
 }
 
+// join ends the simulation of SIPs by themselves: the host acts on the machine.
+func (lr *launcher) join() {
+	if lr.machine.Engine.IsSplit() {
+		lr.machine.Engine.Join()
+		lr.endSplit()
+	}
+}
+
+// endSplit ends the targets whose kernels ended while SIPs were simulated by themselves.
+func (lr *launcher) endSplit() {
+	l := lr.running
+	for _, i := range l.left {
+		lr.leaveTarget(l, int(i))
+	}
+	lr.running, l.left = nil, nil
+}
+
 // endTarget records that the kernel has ended on pe, which is target i of the launch. It
-// releases the next launch on this PE.
+// releases the next launch on this PE, unless SIPs are simulated by themselves: then there is
+// none, and the host knows only when they have joined.
 func (lr *launcher) endTarget(l *Launch, i int, pe *PE) {
-	now := lr.machine.Engine.Now()
-	l.end[i] = now
+	l.end[i] = lr.machine.Engine.Now()
 	if lr.machine.Engine.Leave() {
+		l.left = append(l.left, int32(i))
 		return
 	}
+	lr.leaveTarget(l, i)
+}
+
+// leaveTarget counts target i as ended and releases the next launch on its PE. The last target
+// ends the launch.
+func (lr *launcher) leaveTarget(l *Launch, i int) {
+	pe, now := lr.machine.PE(l.Targets[i]), lr.machine.Engine.Now()
 	if l.running == 1 { // end its track here: the next launch may reuse it
 		lr.machine.tracer.recordEnd(l)
 	}
@@ -251,22 +281,6 @@ func (lr *launcher) endTarget(l *Launch, i int, pe *PE) {
 		lr.all.Take(l.number)
 		lr.machine.Engine.Post(now, l.done)
 	}
-}
-
-// end ends launch l, which ran in partitions.
-func (lr *launcher) end(l *Launch) {
-	m := lr.machine
-	m.tracer.recordEnd(l)
-	for _, id := range l.Targets {
-		pe := m.PE(id)
-		pe.launches = pe.launches[1:]
-	}
-	if l.finish != nil {
-		l.finish()
-	}
-	l.running = 0
-	lr.all.Take(l.number)
-	m.Engine.Post(m.Engine.Now(), l.done)
 }
 
 // targetIndex returns the index of PE id in Targets. If the PE is not a target, another index

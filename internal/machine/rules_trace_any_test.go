@@ -177,6 +177,7 @@ func anyTracedKernel(t *rapid.T) randomKernel {
 		choices = slices.DeleteFunc(choices, func(d kernelStep) bool { return d.name == "send" })
 	}
 	k := anyKernel(t, choices)
+	k.split = rapid.Bool().Draw(t, "split")
 	if few {
 		k.queues.NSlots, k.queues.SlotSize = rapid.IntRange(1, 3).Draw(t, "count"), 256
 	}
@@ -219,6 +220,9 @@ func TestTraceOfAnyLaunches(t *testing.T) {
 		tr := recordTrace(t, Options{Fidelity: all[0].fidelity}, func(o Options) *rig {
 			r = newRig(t, o)
 			defer r.Close()
+			if all[0].split {
+				r.launcher.dense = 1
+			}
 			for i, k := range all {
 				p := k.program(r)
 				if byWorkers[i] {

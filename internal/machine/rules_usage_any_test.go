@@ -104,6 +104,8 @@ type randomKernel struct {
 	queues   topology.IPCQ
 	fidelity fabric.Fidelity
 	limit    simtime.Time // 0 is none
+	split    bool         // each SIP is simulated by itself
+	again    simtime.Time // if positive, the host copies data at this time and launches the kernel again
 }
 
 // anyKernel draws a kernel with up to 12 of the given steps.
@@ -131,7 +133,9 @@ func (k randomKernel) run(t tester, measure bool, rec ...*trace.Recorder) (*rig,
 		o.Trace = rec[0]
 	}
 	r := newRig(t, o)
-	r.Measuring = measure
+	if r.Measuring = measure; k.split {
+		r.launcher.dense = 1
+	}
 	return r, r.run(k.program(r))
 }
 

@@ -49,6 +49,22 @@ func (k randomKernel) runSplit(t tester, topology string, sips int, whole bool, 
 	if err != nil {
 		t.Fatal(err)
 	}
+	runs := []*Run{run}
+	if k.again > 0 { // the host acts while the kernel runs
+		p := k.program(r)
+		r.Engine.Go("host", func(proc *sim.Proc) {
+			proc.Sleep(k.again)
+			if err := r.CopyIn(p.Windows[0][0].VA, 64, nil, false, sim.Event{}); err != nil {
+				t.Fatal(err)
+			}
+			proc.Sleep(k.again / 8)
+			run, err := r.Start(p, sim.Event{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			runs = append(runs, run)
+		})
+	}
 	r.Engine.Limit = k.limit
 	if err := r.Engine.Run(context.Background()); err != nil {
 		o.err = err.Error()
@@ -56,10 +72,13 @@ func (k randomKernel) runSplit(t tester, topology string, sips int, whole bool, 
 	if run.Err() != nil {
 		o.first = run.Err().Error()
 	}
-	if split == whole && run.Start >= 0 {
+	if split == whole && run.Start >= 0 && k.again == 0 {
 		t.Fatalf("the SIPs are simulated by themselves: %v, want %v", split, !whole)
 	}
-	o.end, o.events, o.ops = run.end, r.Engine.Events(), map[int32][]string{}
+	for _, run := range runs {
+		o.end = append(o.end, run.end...)
+	}
+	o.events, o.ops = r.Engine.Events(), map[int32][]string{}
 	for i := range r.Log.Ops {
 		op := &r.Log.Ops[i]
 		o.ops[op.PE] = append(o.ops[op.PE], fmt.Sprint(op.Kind, op.Issue, op.Start, op.End, op.Shape))
@@ -84,6 +103,9 @@ func anySplitKernel(t *rapid.T) (k randomKernel, topology string, sips int) {
 		at := rapid.IntRange(0, len(k.steps)).Draw(t, "step of the fault")
 		k.steps = slices.Insert(k.steps, at, rapid.SampledFrom(faults).Draw(t, "fault"))
 		k.sizes = slices.Insert(k.sizes, at, rapid.IntRange(0, len(k.ids)-1).Draw(t, "rank of the fault"))
+	}
+	if rapid.Bool().Draw(t, "acts") {
+		k.again = simtime.Time(rapid.IntRange(100, 3000).Draw(t, "acts at")) * ns
 	}
 	k.limit = simtime.Time(rapid.SampledFrom([]int{1000, 3000, 100_000}).Draw(t, "limit")) * ns
 	return k, topology, sips
@@ -131,8 +153,8 @@ func TestWindowsChangeNothing(t *testing.T) {
 		if want.first != "" {
 			return // other SIPs may have run longer
 		}
-		for i := range want.end {
-			same(t, fmt.Sprintf("PE %d ends at", i), got.end[i], want.end[i])
+		if !slices.Equal(got.end, want.end) {
+			t.Fatalf("PEs end at %v, want %v", got.end, want.end)
 		}
 		same(t, "events", got.events, want.events)
 		for pe, ops := range want.ops {
@@ -145,6 +167,7 @@ func TestWindowsChangeNothing(t *testing.T) {
 		}
 		whole := k.runSplit(t, topology, sips, true, nil)
 		same(t, "error of the whole machine", whole.err, "")
+		same(t, "ends on the whole machine", len(whole.end), len(want.end))
 		for i := range want.end {
 			if d := float64(whole.end[i]-want.end[i]) / float64(want.end[i]); d > 0.1 || d < -0.1 {
 				t.Fatalf("PE %d ends at %v, and without windows at %v", i, want.end[i], whole.end[i])

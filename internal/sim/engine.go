@@ -169,7 +169,14 @@ func (e *Engine) Pause() { e.paused = true }
 
 // Idle reports whether no event is pending and no process has been woken. Timers may still
 // be pending.
-func (e *Engine) Idle() bool { return e.queue.pending == 0 && e.woken.Len() == 0 && !e.split }
+func (e *Engine) Idle() bool {
+	for i := range e.queues {
+		if e.queues[i].pending > 0 {
+			return false
+		}
+	}
+	return e.woken.Len() == 0
+}
 
 // TimeLimit is the error of a run that had events left at its limit.
 type TimeLimit struct {

@@ -199,3 +199,29 @@ func TestDeadlockOfPartitions(t *testing.T) {
 		t.Errorf("Run = %v, want a deadlock of two processes at %v", err, 14*lookahead)
 	}
 }
+
+// TestTimerBetweenWindows checks that a timer of the host fires after all events of its instant
+// in the partitions, and before later ones.
+func TestTimerBetweenWindows(t *testing.T) {
+	e := New()
+	e.Partition(2, lookahead)
+	at := []Time{5*lookahead - 1, 5 * lookahead, 5*lookahead + 1}
+	ran := 0
+	target := e.Register(handlerFunc(func(Kind, uint64) { ran++ }))
+	e.Go("host", func(*Proc) {
+		e.Split([]int32{0, 1, 1}, Event{})
+		for _, in := range []int32{1, 2} {
+			for _, t := range at {
+				e.AtIn(in, t, target, 0, 0)
+			}
+		}
+		e.AfterFunc(5*lookahead, func() {
+			if ran != 4 || e.Now() != 5*lookahead || e.Idle() {
+				t.Errorf("timer at %v after %d events, want %v and 4 of 6 events", e.Now(), ran, 5*lookahead)
+			}
+		})
+	})
+	if err := e.Run(context.Background()); err != nil || ran != 6 || !e.Idle() {
+		t.Errorf("Run = %v after %d events, want 6", err, ran)
+	}
+}
