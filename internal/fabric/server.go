@@ -60,8 +60,8 @@ type linkState struct {
 	by     int32  // that message
 	used   bool   // false if the other fields are not set
 	served bool   // the state is in a server
-	of     uint16 // the partition in which the link transmits; not in a server
-	after  uint16 // the partition in which a message is after the link; likewise
+	of     uint16 // the partition in which the link transmits
+	after  uint16 // the partition in which a message is after the link
 }
 
 // server returns the server of stage st, which is a link or an HBM slice. It creates the

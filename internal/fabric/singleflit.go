@@ -47,15 +47,15 @@ func (m *trains) passSingleFlit(i int32, link stage) {
 			return
 		}
 		link = msg.stages[st]
+		crosses := l.of != l.after
 		// Messages of this instant keep their order. A message reserves no link behind the one
-		// of its Left event, so that both are withdrawn together.
-		l = m.link(link)
-		in := m.eng.Current()
-		if m.eng.IsSplit() {
-			in = int32(m.links[link].of)
-		}
-		if at == now || leaves || in != m.eng.Current() || !m.isIdle(l, link, now) || m.cfg.stepwise {
+		// of its Left event, so that both are withdrawn together, and none in another partition.
+		if l = m.link(link); at == now || leaves || crosses || !m.isIdle(l, link, now) || m.cfg.stepwise {
 			msg.at = uint16(st)
+			in := m.eng.Current()
+			if crosses {
+				in = m.partition(i, int32(st))
+			}
 			m.eng.AtIn(in, at, m.target, evSingleFlit|msg.sequence(), uint64(link)<<32|uint64(uint32(i)))
 			return
 		}
