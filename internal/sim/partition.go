@@ -48,7 +48,7 @@ func (e *Engine) IsSplit() bool { return e.split }
 // current event must be one of the host. When the last process has called Leave, the engine
 // calls `left` in the host's partition.
 func (e *Engine) Split(running []int32, left Event) {
-	e.split, e.left, e.latest = true, left, e.now
+	e.split, e.left, e.latest, e.latestLeft = true, left, e.now, e.now
 	for i := range e.parts {
 		e.parts[i] = partition{next: never, running: running[i]}
 	}
