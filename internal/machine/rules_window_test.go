@@ -19,7 +19,7 @@ import (
 // outcome is what a run of a kernel over several SIPs shows.
 type outcome struct {
 	err    string
-	first  string // the error of the first kernel that panicked
+	first  string // the error of the first kernel of each launch that panicked
 	events uint64
 	end    []simtime.Time
 	ops    map[int32][]string // by PE, in the order of the program
@@ -69,14 +69,13 @@ func (k randomKernel) runSplit(t tester, topology string, sips int, whole bool, 
 	if err := r.Engine.Run(context.Background()); err != nil {
 		o.err = err.Error()
 	}
-	if run.Err() != nil {
-		o.first = run.Err().Error()
-	}
 	if split == whole && run.Start >= 0 && k.again == 0 {
 		t.Fatalf("the SIPs are simulated by themselves: %v, want %v", split, !whole)
 	}
 	for _, run := range runs {
-		o.end = append(o.end, run.end...)
+		if o.end = append(o.end, run.end...); run.Err() != nil {
+			o.first += run.Err().Error()
+		}
 	}
 	o.events, o.ops = r.Engine.Events(), map[int32][]string{}
 	for i := range r.Log.Ops {

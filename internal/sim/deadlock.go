@@ -99,13 +99,11 @@ func (ps *procs) reportDeadlock(at Time) *Deadlock {
 // processes, unless all processes are idle. `cycle` has the names of processes that wait
 // for each other in a cycle, or is nil.
 func (ps *procs) unwind() (list []Blocked, cycle []string) {
-	var all, busy []*Proc
-	for _, slot := range ps.slots {
-		if p := slot.Proc; p != nil {
-			all = append(all, p)
-			if idler, ok := p.on.(Idler); !ok || !idler.Idle() {
-				busy = append(busy, p)
-			}
+	all := ps.inOrder()
+	var busy []*Proc
+	for _, p := range all {
+		if idler, ok := p.on.(Idler); !ok || !idler.Idle() {
+			busy = append(busy, p)
 		}
 	}
 	if len(busy) == 0 {

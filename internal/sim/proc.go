@@ -1,11 +1,13 @@
 package sim
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"iter"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/kernbench/kernbench/internal/stack"
@@ -30,6 +32,7 @@ type Proc struct {
 	eng    *Engine
 	id     int32
 	part   int32        // its partition
+	number uint64       // in the order of starts
 	wakes  uint32       // number of times resumed: distinguishes a stale wake-up event
 	since  Time         // when the current wait began
 	on     fmt.Stringer // what the process waits for; nil while it sleeps
@@ -52,8 +55,9 @@ const (
 
 // procs is the handler of wake-up events: it resumes processes.
 type procs struct {
-	slots []procSlot // by process id
-	free  []int32    // ids of processes that have ended
+	slots   []procSlot // by process id
+	free    []int32    // ids of processes that have ended
+	started uint64     // processes that were started so far
 }
 
 // procSlot is the entry of a process id. It outlives the process, so that a wake-up event
@@ -207,6 +211,20 @@ func (ps *procs) add(p *Proc) {
 	}
 	slot := &ps.slots[p.id]
 	slot.Proc, p.wakes = p, slot.wakes
+	ps.started++
+	p.number = ps.started
+}
+
+// inOrder returns the processes that have not ended, in the order of their starts. The order of
+// their ids depends on the order in which earlier processes ended in their partitions.
+func (ps *procs) inOrder() (all []*Proc) {
+	for _, slot := range ps.slots {
+		if slot.Proc != nil {
+			all = append(all, slot.Proc)
+		}
+	}
+	slices.SortFunc(all, func(a, b *Proc) int { return cmp.Compare(a.number, b.number) })
+	return all
 }
 
 // remove makes the id of p available for another process.
@@ -217,10 +235,8 @@ func (ps *procs) remove(p *Proc) {
 
 // close cancels all processes that have not ended.
 func (ps *procs) close() {
-	for _, slot := range ps.slots {
-		if slot.Proc != nil {
-			slot.Cancel()
-		}
+	for _, p := range ps.inOrder() {
+		p.Cancel()
 	}
 }
 
