@@ -43,7 +43,7 @@ func (m *trains) passSingleFlit(i int32, link stage) {
 		at += takes + l.hop.Latency
 		if st++; st == len(msg.stages) {
 			msg.at = uint16(st)
-			m.eng.AtIn(m.partition(i, int32(st)), at, m.target, evSingleFlitEnd|msg.sequence(), uint64(uint32(i)))
+			m.eng.AtIn(int32(l.after), at, m.target, evSingleFlitEnd|msg.sequence(), uint64(uint32(i)))
 			return
 		}
 		link = msg.stages[st]
