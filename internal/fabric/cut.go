@@ -139,7 +139,7 @@ func (m *trains) leavesPartition(s *server, a *service) bool {
 	if m.parts == nil || s.slice != nil {
 		return false
 	}
-	return m.partitionAt(a.msg, a.next) != int32(m.parted(s.key).of)
+	return m.partitionAt(a.msg, a.next) != int32(s.of)
 }
 
 // applyCut removes the flits that do not come from the trains in service and from the

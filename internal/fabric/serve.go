@@ -416,23 +416,14 @@ func (m *trains) partition(i, st int32) int32 {
 func (m *trains) partitionAt(i, st int32) int32 {
 	stages := m.messages[i].stages
 	if int(st) < len(stages) && stages[st] >= 0 {
-		return int32(m.parted(stages[st]).of)
+		return int32(m.link(stages[st]).of)
 	}
 	for st--; st > 0 && stages[st] < 0; st-- { // at most an HBM slice
 	}
 	if stages[st] < 0 {
 		return m.eng.Current()
 	}
-	return int32(m.parted(stages[st]).after)
-}
-
-// parted returns the state of link st that has its partitions.
-func (m *trains) parted(st stage) *linkState {
-	l := &m.links[st]
-	if !l.used {
-		m.initLink(l, st)
-	}
-	return l
+	return int32(m.link(stages[st]).after)
 }
 
 // arriveAt schedules the arrival of train i at the server of stage `at`, which is in the given

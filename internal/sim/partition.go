@@ -77,8 +77,8 @@ func (e *Engine) Join() {
 }
 
 // Leave counts a process of the current partition for which the host waits. The partition
-// does not run ahead of the others when all of these have left. It reports whether the engine
-// is split.
+// does not run ahead of the others when all of these have left. Leave reports whether the
+// engine is split.
 func (e *Engine) Leave() bool {
 	if !e.split {
 		return false
@@ -156,7 +156,7 @@ func (e *Engine) runWindow(w *watch, limit Time) bool {
 		host = min(host, e.timers[0].at+1) // a timer fires after all events of its instant
 	}
 	switch {
-	case first > limit && host > limit, first == never && host == never:
+	case first > limit && host > limit: // the limit is before never
 		e.now = max(e.now, e.latest)
 		e.Join()
 		return false
