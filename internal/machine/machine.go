@@ -76,7 +76,7 @@ func New(g *topology.Graph, o Options) *Machine {
 		pes:    make([]*PE, s.System.SIPs.Count*s.CubesPerSIP()*s.PEsPerCube()),
 	}
 	if lookahead := g.Lookahead(); lookahead > 0 {
-		m.Engine.Partition(s.System.SIPs.Count, lookahead)
+		m.Engine.Partition(s.System.SIPs.Count, lookahead, 1)
 	}
 	m.Fabric = fabric.New(m.Engine, network{g}, fabric.Config{
 		Fidelity: o.Fidelity,

@@ -34,49 +34,71 @@ type Event struct {
 // activities. 0 is none.
 type Mark int64
 
-// Engine is the simulated clock with its events, timers and processes.
+// Engine is the simulated clock with its events, timers and processes. If several threads run
+// the partitions of a simulation, each has an Engine: its models use the Engine of their
+// partition (see [Engine.Of]). While the partitions are not split, all of these Engines act as
+// that of the host.
 type Engine struct {
-	// Limit is the simulated time at which Run stops with a *TimeLimit, in case a process
-	// never ends. 0 is no limit.
-	Limit Time
+	*thread // own, or that of the host's engine while the partitions are not split
+	*shared
+	own      thread
+	handlers []Handler
+}
+
+// thread is the state of a thread that runs events.
+type thread struct {
 	// By is the activity that caused the current event; 0 without a trace. Activities that
 	// start now are released by it.
 	By Mark
-	// Vary, unless nil, returns a number below n. Tests set it to vary the length of windows and
-	// the order of partitions in them, which must not change any result.
-	Vary func(n int) int
 
 	queue     *queue // of the current partition
 	now       Time
 	ran       uint64
-	nextCheck uint64 // the value of ran at which run checks the context again
-	handlers  []Handler
-	procs     procs
-	timers    []*Timer     // sorted by time; timers at the same time in order of creation
+	nextCheck uint64       // the value of ran at which run checks the context again
 	woken     FIFO[uint64] // processes to resume at the current instant
+	unusedIDs []int32      // ids of processes that have ended
 	err       error        // ends the run: set by Stop or fail
-	closing   bool         // the run ends after the current instant: a process has panicked
-	paused    bool         // the run is interrupted: set by Pause
-	beats     atomic.Uint64
 
-	queues     []queue // by partition; 0 is the host, and has all events unless the engine is split
-	parts      []partition
-	lookahead  Time
 	current    int32 // the current partition; 0 unless the engine is split
-	split      bool
-	left       Event // see Split
 	end        Time  // the current partition runs up to this time
-	horizon    Time  // end of the window
 	latest     Time  // of all events of the partitions
 	latestLeft Time  // when the last process left its partition
-	failure    Time  // of this window: the earliest time after an instant at which a process panicked
 	failures   []failed
 	outbox     []crossing // events that partitions have scheduled in this window for each other
+	counted    uint64     // events that the meter has counted
+	crash      *crash     // a panic of a model
+}
+
+// shared is what the engines of all threads share. It changes only while one thread runs.
+type shared struct {
+	// Limit is the simulated time at which Run stops with a *TimeLimit, in case a process
+	// never ends. 0 is no limit.
+	Limit Time
+	// Vary, unless nil, returns a number below n. Tests set it to vary the length of windows and
+	// the order of partitions in them, which must not change any result.
+	Vary func(n int) int
+
+	engines []*Engine // by thread; the first is that of the host
+	procs   procs
+	timers  []*Timer // sorted by time; timers at the same time in order of creation
+	closing bool     // the run ends after the current instant: a process has panicked
+	paused  bool     // the run is interrupted: set by Pause
+	beats   atomic.Uint64
+	watch   watch
+	threads threads
+
+	queues    []queue // by partition; 0 is the host, and has all events unless the engine is split
+	parts     []partition
+	lookahead Time
+	split     bool
+	left      Event // see Split
+	horizon   Time  // end of the window
 }
 
 // New returns an engine at time 0.
 func New() *Engine {
-	e := &Engine{queues: make([]queue, 1)}
+	e := &Engine{shared: &shared{queues: make([]queue, 1)}}
+	e.thread, e.engines = &e.own, []*Engine{e}
 	e.queue = &e.queues[0]
 	e.handlers = []Handler{&e.procs} // Target 0 resumes processes
 	return e
@@ -85,7 +107,16 @@ func New() *Engine {
 // Register adds h to the handlers of the engine. It returns the Target by which events
 // refer to h.
 func (e *Engine) Register(h Handler) Target {
-	e.handlers = append(e.handlers, h)
+	return e.RegisterEach(func(*Engine) Handler { return h })
+}
+
+// RegisterEach adds a handler for each thread of the run to the handlers of the engine: the one
+// that `handler` returns for the Engine of the thread. It returns the Target by which events
+// refer to the handler of their thread.
+func (e *Engine) RegisterEach(handler func(*Engine) Handler) Target {
+	for _, other := range e.engines {
+		other.handlers = append(other.handlers, handler(other))
+	}
 	return Target(len(e.handlers) - 1)
 }
 
@@ -93,7 +124,12 @@ func (e *Engine) Register(h Handler) Target {
 func (e *Engine) Now() Time { return e.now }
 
 // Events returns the number of events that have run, which measures the cost of a run.
-func (e *Engine) Events() uint64 { return e.ran }
+func (e *Engine) Events() (n uint64) {
+	for _, other := range e.engines {
+		n += other.own.ran
+	}
+	return n
+}
 
 // Beat increments the progress count of the run. A goroutine that watches the run reads the
 // count with Beats.
@@ -216,7 +252,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	}
 	if e.queue.pending > 0 {
 		running, _ := e.procs.unwind()
-		return &TimeLimit{limit, e.ran, running}
+		return &TimeLimit{limit, e.Events(), running}
 	}
 	if d := e.procs.reportDeadlock(e.now); d != nil {
 		return d
@@ -230,20 +266,20 @@ const beatEvery = 64
 
 // watch is what the engine watches while it runs: the context and the meter of the run.
 type watch struct {
-	ctx     context.Context
-	done    <-chan struct{}
-	meter   *Meter
-	counted uint64 // events that the meter has counted
+	ctx   context.Context
+	done  <-chan struct{}
+	meter *Meter
 }
 
 // check reports progress and returns false if the context of the run has ended.
-func (e *Engine) check(w *watch) bool {
+func (e *Engine) check() bool {
 	e.nextCheck = e.ran + beatEvery
 	e.Beat()
+	w := &e.watch
 	if w.meter != nil {
-		w.meter.events.Add(e.ran - w.counted)
+		w.meter.events.Add(e.ran - e.counted)
 		w.meter.now.Store(int64(e.now))
-		w.counted = e.ran
+		e.counted = e.ran
 	}
 	if w.done != nil && w.ctx.Err() != nil {
 		e.Stop(context.Cause(w.ctx))
@@ -263,17 +299,21 @@ func (e *Engine) wake() {
 // run runs the events and timers up to the time `limit`. `paused` reports whether Pause
 // interrupted the run.
 func (e *Engine) run(ctx context.Context, limit Time) (paused bool, err error) {
-	w := &watch{ctx: ctx, done: ctx.Done(), meter: meterOf(ctx), counted: e.ran}
+	e.watch = watch{ctx: ctx, done: ctx.Done(), meter: meterOf(ctx)}
+	for _, other := range e.engines {
+		other.own.counted = other.own.ran
+	}
+	defer e.threads.stop()
 	limit = min(limit, never-1)
 	for (e.err == nil || e.closing) && !e.paused {
-		if e.ran >= e.nextCheck && !e.check(w) {
+		if e.ran >= e.nextCheck && !e.check() {
 			break
 		}
 		if e.woken.Len() > 0 {
 			e.wake()
 			continue
 		}
-		if e.split && !e.closing && e.runWindow(w, limit) {
+		if e.split && !e.closing && e.runWindow(limit) {
 			continue
 		}
 		until := limit

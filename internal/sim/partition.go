@@ -17,6 +17,9 @@ import (
 //
 // Partition 0, the host, is different: an event of it may act on every partition at once. It
 // runs when all partitions have reached its time.
+//
+// Several threads can run the partitions, each its share. In a window, no partition reads what
+// another one changes, so that the results do not depend on the threads either.
 
 // partition is what the engine knows about a partition besides its queue.
 type partition struct {
@@ -24,14 +27,29 @@ type partition struct {
 	running int32 // processes that the host waits for, see Split
 }
 
-// Partition prepares the engine for partitions 1 to n. `lookahead` is the least time in which
-// a partition acts on another. It must be called before the first event.
-func (e *Engine) Partition(n int, lookahead Time) {
+// Partition prepares the engine for partitions 1 to n, which `threads` threads run. `lookahead`
+// is the least time in which a partition acts on another. It must be called before the first
+// event and before any handler is registered.
+func (e *Engine) Partition(n int, lookahead Time, threads int) {
 	e.lookahead = lookahead
 	e.parts = make([]partition, n+1)
 	e.queues = append(e.queues, make([]queue, n)...)
 	e.queue = &e.queues[0]
+	for len(e.engines) < min(threads, n) {
+		e.engines = append(e.engines, &Engine{thread: e.thread, shared: e.shared, handlers: slices.Clone(e.handlers)})
+	}
 }
+
+// Of returns the Engine of the thread that runs partition i.
+func (e *Engine) Of(i int32) *Engine {
+	if i == 0 {
+		return e.engines[0]
+	}
+	return e.engines[int(i-1)%len(e.engines)]
+}
+
+// Threads returns the Engines of the threads that run partitions. The first is that of the host.
+func (e *Engine) Threads() []*Engine { return e.engines }
 
 // Lookahead returns the least time in which a partition acts on another; 0 if there are no
 // partitions.
@@ -48,7 +66,10 @@ func (e *Engine) IsSplit() bool { return e.split }
 // current event must be one of the host. When the last process has called Leave, the engine
 // calls `left` in the host's partition.
 func (e *Engine) Split(running []int32, left Event) {
-	e.split, e.left, e.latest, e.latestLeft = true, left, e.now, e.now
+	e.split, e.left = true, left
+	for _, other := range e.engines {
+		other.own.latest, other.own.latestLeft = e.now, e.now
+	}
 	for i := range e.parts {
 		e.parts[i] = partition{next: never, running: running[i]}
 	}
@@ -65,6 +86,10 @@ func (e *Engine) Join() {
 		panic(fmt.Sprintf("sim: partition %d acts on the host at %v", e.current, e.now))
 	}
 	e.split = false
+	for _, other := range e.engines[1:] {
+		e.unusedIDs = append(e.unusedIDs, other.own.unusedIDs...)
+		other.own.unusedIDs = other.own.unusedIDs[:0]
+	}
 	for i := 1; i < len(e.queues); i++ {
 		for {
 			at, ev, ok := e.queues[i].pop(noEvent)
@@ -125,6 +150,10 @@ func (e *Engine) deliver(c *crossing) {
 // deliverAll delivers the events that the partitions have scheduled in a window for each
 // other. The order does not depend on the windows, or on the order in which they ran.
 func (e *Engine) deliverAll() {
+	for _, other := range e.engines[1:] {
+		e.outbox = append(e.outbox, other.own.outbox...)
+		other.own.outbox = other.own.outbox[:0]
+	}
 	slices.SortStableFunc(e.outbox, func(a, b crossing) int {
 		return cmp.Or(cmp.Compare(a.sent, b.sent), cmp.Compare(a.from, b.from))
 	})
@@ -145,7 +174,7 @@ func (e *Engine) PostIn(in int32, t Time, ev Event) {
 // runWindow runs all partitions for a window. It returns false if the host's next event or
 // timer comes first, or if no event up to the time `limit` is left; in the second case it joins
 // the partitions.
-func (e *Engine) runWindow(w *watch, limit Time) bool {
+func (e *Engine) runWindow(limit Time) bool {
 	first, running := never, int32(0)
 	for i := range e.parts {
 		first = min(first, e.parts[i].next)
@@ -157,28 +186,34 @@ func (e *Engine) runWindow(w *watch, limit Time) bool {
 	}
 	switch {
 	case first > limit && host > limit: // the limit is before never
-		e.now = max(e.now, e.latest)
+		for _, other := range e.engines {
+			e.now = max(e.now, other.own.latest)
+		}
 		e.Join()
 		return false
 	case host <= first:
 		return false
 	}
+	w := window{running: true}
 	lookahead := e.lookahead
 	if e.Vary != nil {
-		lookahead = max(1, lookahead/Time(e.Vary(8)+1))
+		lookahead, w.skip = max(1, lookahead/Time(e.Vary(8)+1)), e.Vary(len(e.parts))
 	}
-	end := min(first+lookahead, host, limit+1)
-	e.horizon, e.failure = end, end
-	if e.runPartitions(w, end, true); e.err == nil {
-		done := true // no process is left for which the host waits
+	w.end = min(first+lookahead, host, limit+1)
+	e.horizon = w.end
+	if e.runThreads(w); e.err == nil {
+		done, end := running > 0, w.end // no process is left for which the host waits
 		for i := range e.parts {
 			done = done && e.parts[i].running <= 0
 		}
-		if done = done && running > 0; done {
-			end = e.latestLeft
+		if w.running = false; done {
+			w.end = 0
+			for _, other := range e.engines {
+				w.end = max(w.end, other.own.latestLeft)
+			}
+			end = w.end
 		}
-		e.runPartitions(w, end, false)
-		e.enter(0)
+		e.runThreads(w)
 		e.deliverAll()
 		if e.reportFailures(); e.err == nil && done {
 			e.now, e.By = end, 0
@@ -186,26 +221,56 @@ func (e *Engine) runWindow(w *watch, limit Time) bool {
 			e.Post(end, e.left)
 		}
 	}
-	e.enter(0)
 	return true
 }
 
-// runPartitions runs the partitions with events before the time `end`: those with processes
-// for which the host waits, or the others.
-func (e *Engine) runPartitions(w *watch, end Time, running bool) {
-	skip := 0
-	if e.Vary != nil {
-		skip = e.Vary(len(e.parts) - 1)
+// window says which events the threads run: those before the time `end`, of the partitions with
+// processes for which the host waits, or of the others.
+type window struct {
+	end     Time
+	running bool
+	skip    int // the number of partitions by which a thread rotates its share; only in tests
+}
+
+// has reports whether partition p has events in window w.
+func (w *window) has(p *partition) bool { return p.next < w.end && (p.running > 0) == w.running }
+
+// runThreads runs window w with all threads.
+func (e *Engine) runThreads(w window) {
+	if len(e.engines) == 1 {
+		e.runShare(0, w)
+		e.enter(0)
+		return
 	}
-	for k := 1; k < len(e.parts) && e.err == nil; k++ {
-		i := k
-		if skip > 0 {
-			i = 1 + (k-1+skip)%(len(e.parts)-1)
+	for _, other := range e.engines[1:] {
+		other.thread = &other.own
+	}
+	e.threads.start(e.engines)
+	e.threads.run(w)
+	e.runShare(0, w)
+	e.threads.wait()
+	e.enter(0)
+	for _, other := range e.engines[1:] {
+		if c := other.own.crash; c != nil {
+			panic(c)
 		}
-		if p := &e.parts[i]; p.next < end && (p.running > 0) == running {
+		if e.err == nil {
+			e.err = other.own.err
+		}
+		other.thread = e.thread
+	}
+}
+
+// runShare runs window w for the partitions of thread number `thread`, which is that of e.
+func (e *Engine) runShare(thread int, w window) {
+	n, threads := len(e.parts)-1, len(e.engines)
+	share := (n - thread + threads - 1) / threads
+	for k := 0; k < share && e.err == nil; k++ {
+		i := 1 + thread + (k+w.skip)%share*threads
+		if p := &e.parts[i]; w.has(p) {
 			e.enter(int32(i))
-			e.end = min(end, e.failure)
-			e.runPartition(w, p)
+			e.end = w.end
+			e.runPartition(p)
 		}
 	}
 }
@@ -214,11 +279,11 @@ func (e *Engine) runPartitions(w *watch, end Time, running bool) {
 func (e *Engine) enter(i int32) { e.current, e.queue = i, &e.queues[i] }
 
 // runPartition runs the events of p, the current partition, before e.end.
-func (e *Engine) runPartition(w *watch, p *partition) {
+func (e *Engine) runPartition(p *partition) {
 	waited := p.running > 0
 	p.next = never
 	for e.err == nil {
-		if e.ran >= e.nextCheck && !e.check(w) {
+		if e.ran >= e.nextCheck && !e.check() {
 			return
 		}
 		if e.woken.Len() > 0 {
@@ -246,22 +311,29 @@ type failed struct {
 	err  *PanicError
 }
 
-// failIn records that process p of the current partition panicked with err. The other
-// partitions run up to this instant. reportFailures reports the earliest failure.
+// failIn records that process p of the current partition panicked with err. The partition runs
+// to the end of this instant. reportFailures reports the earliest failure of all partitions.
 func (e *Engine) failIn(p *Proc, err *PanicError) {
 	e.failures = append(e.failures, failed{p, err})
-	e.failure = min(e.failure, e.now+1)
-	e.end = min(e.end, e.failure)
+	e.end = min(e.end, e.now+1)
 }
 
 // reportFailures ends the run if processes have panicked. The error is the earliest of theirs,
 // in the first partition that has one.
 func (e *Engine) reportFailures() {
-	slices.SortStableFunc(e.failures, func(a, b failed) int { return cmp.Compare(a.proc.part, b.proc.part) })
-	for _, f := range e.failures {
-		if f.err.At+1 == e.failure {
+	var all []failed
+	earliest := never
+	for _, other := range e.engines {
+		all = append(all, other.own.failures...)
+		other.own.failures = nil
+	}
+	for _, f := range all {
+		earliest = min(earliest, f.err.At)
+	}
+	slices.SortStableFunc(all, func(a, b failed) int { return cmp.Compare(a.proc.part, b.proc.part) })
+	for _, f := range all {
+		if f.err.At == earliest {
 			e.report(f.proc, f.err)
 		}
 	}
-	e.failures = nil
 }

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/kernbench/kernbench/simtime"
@@ -14,7 +15,7 @@ import (
 
 const lookahead = 10 * simtime.Nanosecond
 
-// nodes is a handler with a log for each partition. Each event schedules further events: of its
+// nodes is a handler for a thread, with a log for each partition, which all threads share. Each event schedules further events: of its
 // own partition, or of another one after the lookahead.
 type nodes struct {
 	eng    *Engine
@@ -56,50 +57,75 @@ func (n *nodes) Handle(kind Kind, arg uint64) {
 	}
 }
 
-// run runs n with windows that vary chooses, or with the longest ones if vary is nil.
-func (n *nodes) run(t *testing.T, vary func(int) int) {
-	n.eng, n.log = New(), make([]string, 4)
-	n.eng.Vary = vary
-	n.eng.Partition(3, lookahead)
-	n.target = n.eng.Register(n)
-	n.eng.At(0, n.target, evSplit, 7)
-	if err := n.eng.Run(context.Background()); err != nil {
+// runNodes runs nodes of three partitions on some threads, with windows that vary chooses, or
+// with the longest ones if vary is nil. It returns the logs of the partitions.
+func runNodes(t *testing.T, threads int, vary func(int) int) []string {
+	e, log := New(), make([]string, 4)
+	e.Vary = vary
+	e.Partition(3, lookahead, threads)
+	target := e.RegisterEach(func(e *Engine) Handler { return &nodes{e, 1, log} })
+	e.At(0, target, evSplit, 7)
+	if err := e.Run(context.Background()); err != nil {
 		t.Fatal(err)
+	}
+	if n := e.Events(); n != uint64(strings.Count(strings.Join(log, ""), " "))+6 { // three processes start and wake up
+		t.Errorf("%d threads: %d events, logs %q", threads, n, log)
+	}
+	return log
+}
+
+// TestWindows runs events that cross partitions, with windows of random lengths, in random
+// orders and on several threads. The events of each partition must be the same, and the host
+// must continue when the last process has left.
+func TestWindows(t *testing.T) {
+	want := runNodes(t, 1, nil)
+	if n := strings.Count(want[1], " "); n < 40 {
+		t.Fatalf("only %d events in partition 1", n)
+	}
+	if !strings.Contains(want[0], "1200ns:0 ") {
+		t.Errorf("events of the host: %s, want one at the end of the last process, 1200ns", want[0])
+	}
+	for threads := 1; threads < 5; threads++ {
+		for seed := range uint64(50) {
+			got := runNodes(t, threads, rand.New(rand.NewPCG(seed, 1)).IntN)
+			if !slices.Equal(got[1:], want[1:]) {
+				t.Fatalf("seed %d, %d threads: events\n%s\nwant\n%s", seed, threads, strings.Join(got, "\n"), strings.Join(want, "\n"))
+			}
+		}
 	}
 }
 
-// TestWindows runs events that cross partitions, with windows of random lengths and in random
-// orders. The events of each partition must be the same, and the host must continue when the
-// last process has left.
-func TestWindows(t *testing.T) {
-	var want nodes
-	want.run(t, nil)
-	if n := strings.Count(want.log[1], " "); n < 40 {
-		t.Fatalf("only %d events in partition 1", n)
-	}
-	if !strings.Contains(want.log[0], "1200ns:0 ") {
-		t.Errorf("events of the host: %s, want one at the end of the last process, 1200ns", want.log[0])
-	}
-	for seed := range uint64(50) {
-		var got nodes
-		got.run(t, rand.New(rand.NewPCG(seed, 1)).IntN)
-		if !slices.Equal(got.log[1:], want.log[1:]) {
-			t.Fatalf("seed %d: events\n%s\nwant\n%s", seed, strings.Join(got.log, "\n"), strings.Join(want.log, "\n"))
+// TestPanicInThread checks that a panic of a model in a partition that another thread runs
+// panics in the goroutine of the run.
+func TestPanicInThread(t *testing.T) {
+	e := New()
+	e.Partition(2, lookahead, 2)
+	target := e.Register(handlerFunc(func(Kind, uint64) { panic("a fault") }))
+	e.Go("host", func(*Proc) {
+		e.Split([]int32{0, 1, 1}, Event{})
+		e.AtIn(2, 1, target, 0, 0)
+	})
+	defer func() {
+		if err, ok := recover().(error); !ok || !strings.Contains(err.Error(), "a fault") {
+			t.Errorf("Run panics with %v, want a fault", err)
 		}
-	}
+	}()
+	e.Run(context.Background())
+	t.Error("Run returned")
 }
 
 // TestSoonEventOfOtherPartition checks that an event of another partition within the lookahead
 // is refused, since that partition may have passed its time.
 func TestSoonEventOfOtherPartition(t *testing.T) {
 	e := New()
-	e.Partition(2, lookahead)
+	e.Partition(2, lookahead, 2)
 	e.Go("host", func(*Proc) {
 		e.Split([]int32{0, 1, 1}, Event{})
 		for i := range int32(2) {
 			e.GoIn(i+1, "kernel", func(p *Proc) {
 				p.Sleep(1)
-				e.AtIn(2-i, e.Now()+lookahead-2, 0, 0, 0)
+				own := e.Of(i + 1)
+				own.AtIn(2-i, own.Now()+lookahead-2, 0, 0, 0)
 			})
 		}
 	})
@@ -119,7 +145,7 @@ func TestFailureInWindow(t *testing.T) {
 		{[3]Time{7, 5, 6}, "kernel 2"}, {[3]Time{5, 5, 5}, "kernel 1"}, {[3]Time{9, 8, 3}, "kernel 3"},
 	} {
 		e := New()
-		e.Partition(3, lookahead)
+		e.Partition(3, lookahead, 2)
 		var reported []string
 		e.Go("host", func(*Proc) {
 			e.Split([]int32{0, 1, 1, 1}, Event{})
@@ -153,7 +179,7 @@ func (f handlerFunc) Handle(kind Kind, arg uint64) { f(kind, arg) }
 // in order of time.
 func TestJoin(t *testing.T) {
 	e := New()
-	e.Partition(2, lookahead)
+	e.Partition(2, lookahead, 2)
 	var order []uint64
 	target := e.Register(handlerFunc(func(_ Kind, arg uint64) {
 		order = append(order, arg)
@@ -184,7 +210,7 @@ func TestJoin(t *testing.T) {
 // and no event is left.
 func TestDeadlockOfPartitions(t *testing.T) {
 	e := New()
-	e.Partition(2, lookahead)
+	e.Partition(2, lookahead, 2)
 	e.Go("host", func(*Proc) {
 		e.Split([]int32{0, 1, 1}, Event{})
 		for i := range int32(2) {
@@ -204,10 +230,10 @@ func TestDeadlockOfPartitions(t *testing.T) {
 // in the partitions, and before later ones.
 func TestTimerBetweenWindows(t *testing.T) {
 	e := New()
-	e.Partition(2, lookahead)
+	e.Partition(2, lookahead, 2)
 	at := []Time{5*lookahead - 1, 5 * lookahead, 5*lookahead + 1}
-	ran := 0
-	target := e.Register(handlerFunc(func(Kind, uint64) { ran++ }))
+	var ran atomic.Int32
+	target := e.Register(handlerFunc(func(Kind, uint64) { ran.Add(1) }))
 	e.Go("host", func(*Proc) {
 		e.Split([]int32{0, 1, 1}, Event{})
 		for _, in := range []int32{1, 2} {
@@ -216,12 +242,12 @@ func TestTimerBetweenWindows(t *testing.T) {
 			}
 		}
 		e.AfterFunc(5*lookahead, func() {
-			if ran != 4 || e.Now() != 5*lookahead || e.Idle() {
-				t.Errorf("timer at %v after %d events, want %v and 4 of 6 events", e.Now(), ran, 5*lookahead)
+			if ran.Load() != 4 || e.Now() != 5*lookahead || e.Idle() {
+				t.Errorf("timer at %v after %d events, want %v and 4 of 6 events", e.Now(), ran.Load(), 5*lookahead)
 			}
 		})
 	})
-	if err := e.Run(context.Background()); err != nil || ran != 6 || !e.Idle() {
-		t.Errorf("Run = %v after %d events, want 6", err, ran)
+	if err := e.Run(context.Background()); err != nil || ran.Load() != 6 || !e.Idle() {
+		t.Errorf("Run = %v after %d events, want 6", err, ran.Load())
 	}
 }

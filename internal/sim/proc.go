@@ -56,7 +56,6 @@ const (
 // procs is the handler of wake-up events: it resumes processes.
 type procs struct {
 	slots   []procSlot // by process id
-	free    []int32    // ids of processes that have ended
 	started uint64     // processes that were started so far
 }
 
@@ -74,9 +73,11 @@ type cancelSignal struct{}
 // current event.
 func (e *Engine) Go(name string, body func(p *Proc)) *Proc { return e.GoIn(e.current, name, body) }
 
-// GoIn starts a process of partition `in`, as Go does.
+// GoIn starts a process of partition `in`, as Go does. Only the host starts processes of other
+// partitions, or several threads.
 func (e *Engine) GoIn(in int32, name string, body func(p *Proc)) *Proc {
-	p := &Proc{eng: e, name: name, since: e.now, part: in}
+	p := &Proc{eng: e.Of(in), name: name, since: e.now, part: in}
+	p.id = e.procID()
 	e.procs.add(p)
 	p.resume, p.stop = iter.Pull(func(yield func(struct{}) bool) {
 		p.yield = yield
@@ -84,7 +85,7 @@ func (e *Engine) GoIn(in int32, name string, body func(p *Proc)) *Proc {
 			value := recover()
 			p.state = ended
 			if _, cancelled := value.(cancelSignal); value != nil && !cancelled {
-				e.fail(p, &PanicError{Proc: p.Name(), At: e.now, Value: value, Stack: string(debug.Stack())})
+				p.eng.fail(p, &PanicError{Proc: p.Name(), At: p.eng.now, Value: value, Stack: string(debug.Stack())})
 			}
 		}()
 		body(p)
@@ -200,13 +201,19 @@ func (ps *procs) Handle(_ Kind, arg uint64) {
 	}
 }
 
-// add assigns an unused id to p.
+// procID returns an id for another process.
+func (e *Engine) procID() (id int32) {
+	if n := len(e.unusedIDs); n > 0 {
+		id = e.unusedIDs[n-1]
+		e.unusedIDs = e.unusedIDs[:n-1]
+		return id
+	}
+	return int32(len(e.procs.slots))
+}
+
+// add adds p, which has an unused id.
 func (ps *procs) add(p *Proc) {
-	if n := len(ps.free); n > 0 {
-		p.id = ps.free[n-1]
-		ps.free = ps.free[:n-1]
-	} else {
-		p.id = int32(len(ps.slots))
+	if int(p.id) == len(ps.slots) {
 		ps.slots = append(ps.slots, procSlot{})
 	}
 	slot := &ps.slots[p.id]
@@ -230,7 +237,7 @@ func (ps *procs) inOrder() (all []*Proc) {
 // remove makes the id of p available for another process.
 func (ps *procs) remove(p *Proc) {
 	ps.slots[p.id] = procSlot{wakes: p.wakes + 1}
-	ps.free = append(ps.free, p.id)
+	p.eng.unusedIDs = append(p.eng.unusedIDs, p.id)
 }
 
 // close cancels all processes that have not ended.
