@@ -26,14 +26,14 @@ type cut struct {
 func (m *trains) cut(s *server, a *service, k int64, tail Time) (rest flitRange) {
 	rest = a.restAfter(k)
 	m.count(s, &rest, -1)
-	msg := &m.messages[a.msg]
+	msg := m.messages.At(a.msg)
 	if a.refill {
 		msg.refillSeq++ // the refill waits for the rest
 	}
 	whole := a.flitRange
 	a.flitRange = a.firstFlits(k)
 	a.tail, a.end = tail, tail
-	at := m.progressAt(a.msg, a.stage)
+	at := m.messages.At(a.msg).progressAt(a.stage)
 	at.passed = min(at.passed, a.first+k)
 	if s.slice != nil {
 		a.left = m.cutSlice(s, a, &whole)
@@ -70,8 +70,8 @@ func (m *trains) cut(s *server, a *service, k int64, tail Time) (rest flitRange)
 			at.left = max(at.left, o.left)
 		}
 	}
-	if rest.last && msg.leaves && m.lefts[a.msg].stage == a.stage {
-		m.lefts[a.msg].seq++ // the rest leaves last
+	if rest.last && msg.leaves && m.messages.At(a.msg).left.stage == a.stage {
+		m.messages.At(a.msg).left.seq++ // the rest leaves last
 	}
 	if rest.last && int(a.next) == len(msg.stages) {
 		msg.endSeq++ // the message ends with the rest
@@ -91,7 +91,7 @@ func (m *trains) cutForwarded(s *server, a *service, delay Time) {
 	for a.forwarded != 0 {
 		c := cut{msg: a.msg, stage: a.next, end: end, train: a.forwarded, arrives: arrives}
 		if a.forwardedAt <= known {
-			stages := m.messages[a.msg].stages
+			stages := m.messages.At(a.msg).stages
 			if int(a.next) == len(stages) {
 				return // the destination, which has no server, has been told already
 			}
@@ -105,7 +105,7 @@ func (m *trains) cutForwarded(s *server, a *service, delay Time) {
 			m.eng.AtIn(in, max(arrives, known), m.target, evCut, uint64(a.cut))
 			return
 		}
-		t := &m.all[a.forwarded]
+		t := m.all.At(a.forwarded)
 		void := end <= t.first
 		if leaves {
 			m.eng.AtIn(in, known, m.target, evShorten, uint64(m.cuts.Add(c)))
@@ -118,13 +118,13 @@ func (m *trains) cutForwarded(s *server, a *service, delay Time) {
 		if !void {
 			return
 		}
-		a.forwarded, a.forwardedAt = t.earlier, m.times[a.forwarded]
+		a.forwarded, a.forwardedAt = t.earlier, t.at
 	}
 }
 
 // shorten applies c to its train, which is in flight.
 func (m *trains) shorten(c *cut) {
-	t := &m.all[c.train]
+	t := m.all.At(c.train)
 	switch k := c.end - t.first; {
 	case k <= 0:
 		t.void = true
@@ -152,13 +152,13 @@ func (m *trains) applyCut(c cut) {
 	for class := range s.queues {
 		q := &s.queues[class]
 		for before, i := int32(0), q.first; i != 0; {
-			t := &m.all[i]
+			t := m.all.At(i)
 			next := t.next
 			switch k := c.end - t.first; {
 			case t.msg != c.msg || t.stage != c.stage || k >= t.flits:
 				before = i
 			case k <= 0:
-				q.remove(m.all, before, i)
+				q.remove(&m.all, before, i)
 				m.drop(i)
 			default:
 				t.flitRange = t.firstFlits(k)

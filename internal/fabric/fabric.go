@@ -175,15 +175,11 @@ type Fabric struct {
 	net      Network
 	parts    Partitioned // nil if the network has one partition
 	model    model
-	messages []message
-	banks    []banks // by message
-	free     []int32 // unused elements of messages
+	messages sim.Pool[message]
 	arrival  Arrival // result of Arrival
 	newest   []int32 // the message that was sent last on each queue, plus one; 0 if it has ended
 	observe  func(Passage)
-	lefts    []left // by message; only of messages with a Left event
-	waits    []Time // total wait of the first flit, by message; used only with observe
-	waited   Time   // total wait of the first flit of the message that ended last
+	waited   Time // total wait of the first flit of the message that ended last
 }
 
 // chain links the messages of a queue. Each message starts when the previous one has left
@@ -217,8 +213,8 @@ type model interface {
 
 // message is a transfer in flight. Its stages are the servers that it passes: the channels
 // of an HBM slice before the path, the links, and the channels of an HBM slice after the
-// path. A message takes two cache lines. A single-flit message that belongs to no queue uses
-// only the first.
+// path. The fields up to began take two cache lines. A single-flit message that belongs to no
+// queue uses only the first of them.
 type message struct {
 	stages  []stage
 	Done    sim.Event
@@ -237,6 +233,14 @@ type message struct {
 	notice notice  // only for a message with an Arriving event
 	began  bool    // whether a message of a queue has started
 	_      [7]bool // completes the second cache line
+
+	progress     [shortPath]progress // by stage; only in the Train model, as the next two fields
+	longProgress []progress          // likewise, of the stages after the first shortPath
+	passages     uint64              // the ID before those of a single-flit message; only with an observer
+	waits        Time                // total wait of the first flit; likewise
+	left         left                // only for a message with a Left event
+	banks        banks               // only for a message with an end in HBM
+	_            [5]int64            // completes a cache line
 }
 
 // banks has the HBM accesses at the ends of a message.
@@ -302,13 +306,10 @@ func (f *Fabric) Arrival() Arrival { return f.arrival }
 // `head` says whether the part of the message that p describes contains the first flit of
 // the message. If so, the wait of that flit is added to the total for Waited.
 func (f *Fabric) observePassage(i int32, head bool, p Passage) {
-	for len(f.waits) <= int(i) {
-		f.waits = append(f.waits, 0)
-	}
 	if head {
-		f.waits[i] += p.Start - p.Head
+		f.messages.At(i).waits += p.Start - p.Head
 	}
-	p.Class = f.messages[i].Class
+	p.Class = f.messages.At(i).Class
 	f.observe(p)
 }
 
@@ -322,20 +323,11 @@ func (f *Fabric) Send(t *Transfer) {
 	}
 	f.checkBank(&t.Read, t.Bytes)
 	f.checkBank(&t.Write, t.Bytes)
-	var i int32
-	if n := len(f.free); n > 0 {
-		i = f.free[n-1]
-		f.free = f.free[:n-1]
-	} else {
-		i = int32(len(f.messages))
-		f.messages = append(f.messages, message{})
-		f.banks = append(f.banks, banks{})
-	}
-	m := &f.messages[i]
+	i, m := f.messages.Get()
 	m.Bytes, m.Class, m.Done, m.stages = t.Bytes, t.Class, t.Done, t.Path
 	m.flits = max(1, int64((t.Bytes+f.cfg.Flit-1)/f.cfg.Flit))                         // 0 bytes are one empty flit
 	if m.banked = (t.Read.Slice != 0 || t.Write.Slice != 0) && t.Bytes > 0; m.banked { // 0 bytes touch no burst
-		b := &f.banks[i]
+		b := &f.messages.At(i).banks
 		b.Read, b.Write = t.Read, t.Write
 		b.setStages(t.Path)
 		m.stages = b.stages
@@ -357,7 +349,7 @@ func (f *Fabric) Send(t *Transfer) {
 
 // begin starts message i.
 func (f *Fabric) begin(i int32) {
-	if m := &f.messages[i]; m.queued {
+	if m := f.messages.At(i); m.queued {
 		m.began = true
 	}
 	f.model.start(i)
@@ -365,26 +357,23 @@ func (f *Fabric) begin(i int32) {
 
 // setLeft sets the Left event of message i, which is t.
 func (f *Fabric) setLeft(i int32, t *Transfer) {
-	for len(f.lefts) <= int(i) {
-		f.lefts = append(f.lefts, left{})
-	}
-	l := &f.lefts[i]
-	l.event, l.stage = t.Left, int32(t.Border-1+len(f.messages[i].stages)-len(t.Path))
-	if b := &f.messages[i]; b.banked && t.Write.Slice != 0 {
+	l := &f.messages.At(i).left
+	l.event, l.stage = t.Left, int32(t.Border-1+len(f.messages.At(i).stages)-len(t.Path))
+	if b := f.messages.At(i); b.banked && t.Write.Slice != 0 {
 		l.stage-- // the last stage is not a link
 	}
 	l.seq++
 }
 
 // Idle reports whether no message is in flight.
-func (f *Fabric) Idle() bool { return len(f.free) == len(f.messages) }
+func (f *Fabric) Idle() bool { return f.messages.Len() == 0 }
 
 // untilBorder returns the stages of message i from stage st on, without the link of its Left
 // event and those behind it if that link follows.
 func (f *Fabric) untilBorder(i, st int32) []stage {
-	m := &f.messages[i]
+	m := f.messages.At(i)
 	if m.leaves {
-		if border := f.lefts[i].stage; st <= border {
+		if border := f.messages.At(i).left.stage; st <= border {
 			return m.stages[st:border]
 		}
 	}
@@ -396,14 +385,14 @@ func (f *Fabric) enqueue(i, queue int32) bool {
 	for len(f.newest) <= int(queue) {
 		f.newest = append(f.newest, 0)
 	}
-	f.messages[i].chain = chain{queue: queue}
+	f.messages.At(i).chain = chain{queue: queue}
 	previous := f.newest[queue] - 1
 	f.newest[queue] = i + 1
 	if previous < 0 {
 		return false
 	}
-	f.messages[previous].chain.next = i + 1
-	if f.messages[previous].began {
+	f.messages.At(previous).chain.next = i + 1
+	if f.messages.At(previous).began {
 		f.model.follow(i, previous)
 	}
 	return true
@@ -411,8 +400,8 @@ func (f *Fabric) enqueue(i, queue int32) bool {
 
 // startNext starts the message that follows message i in its queue, if there is one.
 func (f *Fabric) startNext(i int32) {
-	if next := f.messages[i].chain.next - 1; next >= 0 {
-		f.messages[i].chain.next = 0
+	if next := f.messages.At(i).chain.next - 1; next >= 0 {
+		f.messages.At(i).chain.next = 0
 		f.begin(next)
 	}
 }
@@ -439,17 +428,18 @@ func (f *Fabric) checkBank(b *Bank, n Bytes) {
 
 // finish ends message i now: it frees the message and calls its Done event.
 func (f *Fabric) finish(i int32) {
-	done := f.messages[i].Done
-	if f.messages[i].queued {
+	done := f.messages.At(i).Done
+	if f.messages.At(i).queued {
 		f.startNext(i)
-		if newest := &f.newest[f.messages[i].chain.queue]; *newest == i+1 {
+		if newest := &f.newest[f.messages.At(i).chain.queue]; *newest == i+1 {
 			*newest = 0
 		}
 	}
-	f.free = append(f.free, i)
-	if int(i) < len(f.waits) {
-		f.waited, f.waits[i] = f.waits[i], 0
+	if f.observe != nil {
+		m := f.messages.At(i)
+		f.waited, m.waits = m.waits, 0
 	}
+	f.messages.Put(i)
 	f.eng.Call(done)
 }
 

@@ -106,7 +106,7 @@ func (m *flits) start(i int32) {
 		m.writes = append(m.writes, hbmWrite{})
 	}
 	m.left[i] = 0
-	if _, ok := hbmSlice(m.messages[i].stages[0]); !ok {
+	if _, ok := hbmSlice(m.messages.At(i).stages[0]); !ok {
 		m.offer(i, 0)
 		return
 	}
@@ -116,7 +116,7 @@ func (m *flits) start(i int32) {
 // follow starts message i when the last flit of message `after` has left its source.
 func (m *flits) follow(i, after int32) {
 	if at := m.left[after]; at > 0 {
-		m.messages[after].chain.next = 0
+		m.messages.At(after).chain.next = 0
 		m.eng.At(max(at, m.eng.Now()), m.target, evFlitOffer, uint64(m.inFlight.Add(flit{msg: i})))
 	}
 }
@@ -131,7 +131,7 @@ func (m *flits) offer(i int32, k int64) {
 // a message ends the message.
 func (m *flits) arrive(i int32) {
 	fl := m.inFlight.At(i)
-	msg := &m.messages[fl.msg]
+	msg := m.messages.At(fl.msg)
 	if int(fl.stage) == len(msg.stages) {
 		if done := m.inFlight.Take(i); done.index == msg.flits-1 {
 			m.finish(done.msg)
@@ -151,7 +151,7 @@ func (m *flits) arrive(i int32) {
 func (m *flits) enqueue(s *flitServer, i int32) {
 	fl := m.inFlight.At(i)
 	fl.arrived = m.eng.Now()
-	class := m.messages[fl.msg].Class
+	class := m.messages.At(fl.msg).Class
 	s.queues[class] = append(s.queues[class], i)
 	m.wake(s)
 }
@@ -184,7 +184,7 @@ func (m *flits) serveNext(s *flitServer) {
 // next server.
 func (m *flits) serve(s *flitServer, i int32) {
 	fl := m.inFlight.At(i)
-	msg := &m.messages[fl.msg]
+	msg := m.messages.At(fl.msg)
 	now := m.eng.Now()
 	s.wait(now-fl.arrived, 1)
 	s.flits++
@@ -201,7 +201,7 @@ func (m *flits) serve(s *flitServer, i int32) {
 		m.observePassage(fl.msg, fl.index == 0, Passage{Link: s.id, Bytes: n, Head: fl.arrived, Start: now, End: s.free})
 	}
 	if msg.leaves && fl.index == msg.flits-1 {
-		if l := &m.lefts[fl.msg]; l.stage == fl.stage {
+		if l := &m.messages.At(fl.msg).left; l.stage == fl.stage {
 			m.eng.Post(s.free, l.event)
 		}
 	}
@@ -218,13 +218,13 @@ func (m *flits) serve(s *flitServer, i int32) {
 // follows in the queue.
 func (m *flits) offerNext(i int32, k int64, at Time) {
 	next := flit{msg: i, index: k + 1}
-	if msg := &m.messages[i]; next.index == msg.flits {
+	if msg := m.messages.At(i); next.index == msg.flits {
 		m.left[i] = at
-		if !msg.queued || m.messages[i].chain.next == 0 {
+		if !msg.queued || m.messages.At(i).chain.next == 0 {
 			return
 		}
-		next = flit{msg: m.messages[i].chain.next - 1}
-		m.messages[i].chain.next = 0
+		next = flit{msg: m.messages.At(i).chain.next - 1}
+		m.messages.At(i).chain.next = 0
 	}
 	m.eng.At(at, m.target, evFlitOffer, uint64(m.inFlight.Add(next)))
 }
@@ -252,7 +252,7 @@ func (m *flits) newServer(s flitServer) *flitServer {
 // startRead splits message i into bursts and requests the first burst of each channel.
 func (m *flits) startRead(i int32) {
 	b := &m.reads[i]
-	*b = hbmRead{bursts: m.splitBursts(m.banks[i].Read.Region), unrequested: make([][]int, m.cfg.HBM.Channels)}
+	*b = hbmRead{bursts: m.splitBursts(m.messages.At(i).banks.Read.Region), unrequested: make([][]int, m.cfg.HBM.Channels)}
 	b.done = make([]bool, len(b.bursts))
 	for k, burst := range b.bursts {
 		b.unrequested[burst.Channel] = append(b.unrequested[burst.Channel], k)
@@ -278,22 +278,22 @@ func (m *flits) requestBurst(i int32, c int) {
 	b := &m.reads[i]
 	if q := b.unrequested[c]; len(q) > 0 {
 		b.unrequested[c] = q[1:]
-		m.enqueue(m.channel(m.banks[i].Read.Slice, c), m.inFlight.Add(flit{msg: i, index: int64(q[0])}))
+		m.enqueue(m.channel(m.messages.At(i).banks.Read.Slice, c), m.inFlight.Add(flit{msg: i, index: int64(q[0])}))
 	}
 }
 
 // writeFlit handles the arrival of a flit at the HBM slice at the end of its path. It
 // queues each burst whose last byte has now arrived.
 func (m *flits) writeFlit(fl flit) {
-	msg, b := &m.messages[fl.msg], &m.writes[fl.msg]
+	msg, b := m.messages.At(fl.msg), &m.writes[fl.msg]
 	if fl.index == 0 {
-		bursts := m.splitBursts(m.banks[fl.msg].Write.Region)
+		bursts := m.splitBursts(m.messages.At(fl.msg).banks.Write.Region)
 		*b = hbmWrite{bursts: bursts, left: len(bursts)}
 	}
 	have := min(Bytes(fl.index+1)*m.cfg.Flit, msg.Bytes)
 	for b.offered < len(b.bursts) && b.bursts[b.offered].End <= have {
 		burst := m.inFlight.Add(flit{msg: fl.msg, stage: fl.stage, index: int64(b.offered)})
-		m.enqueue(m.channel(m.banks[fl.msg].Write.Slice, b.bursts[b.offered].Channel), burst)
+		m.enqueue(m.channel(m.messages.At(fl.msg).banks.Write.Slice, b.bursts[b.offered].Channel), burst)
 		b.offered++
 	}
 	if len(b.bursts) == 0 {
@@ -332,7 +332,7 @@ func (m *flits) endBurst(fl flit) {
 // forwardFlits sends to the first link, in order, the flits of message i that have been
 // read completely.
 func (m *flits) forwardFlits(i int32) {
-	msg, b := &m.messages[i], &m.reads[i]
+	msg, b := m.messages.At(i), &m.reads[i]
 	for b.first < len(b.bursts) && b.done[b.first] {
 		b.first++
 	}

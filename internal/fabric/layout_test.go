@@ -11,7 +11,7 @@ func TestCacheLines(t *testing.T) {
 	for _, c := range []struct {
 		v    any
 		want uintptr
-	}{{linkState{}, 64}, {train{}, 64}, {unlimitedRun{}, 64}, {message{}, 128}, {server{}, 320}} {
+	}{{linkState{}, 64}, {train{}, 128}, {unlimitedRun{}, 64}, {message{}, 576}, {server{}, 320}} {
 		if got := reflect.TypeOf(c.v).Size(); got != c.want {
 			t.Errorf("%T has %d bytes, want %d", c.v, got, c.want)
 		}

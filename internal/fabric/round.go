@@ -32,7 +32,7 @@ var alone = place{left: simtime.Never}
 // serveRound serves train i at s together with the trains that wait there, and reports
 // whether it has done so. If no train can be served together with train i, it does nothing.
 func (m *trains) serveRound(s *server, i int32) bool {
-	t := &m.all[i]
+	t := m.all.At(i)
 	q := &s.queues[t.class]
 	if q.first == 0 || s.perFlit == 0 || t.class == Compute && s.queues[Comm].first != 0 {
 		return false
@@ -56,13 +56,13 @@ func (m *trains) serveRound(s *server, i int32) bool {
 // false, and changes nothing, if a write waits, if a read has several rows, or if the round
 // would be short.
 func (m *trains) gatherReads(s *server, q *trainQueue) bool {
-	for j := q.first; j != 0; j = m.all[j].next {
+	for j := q.first; j != 0; j = m.all.At(j).next {
 		m.round = append(m.round, j)
 	}
 	least, share := int64(math.MaxInt64), int64(math.MaxInt64)
 	for _, j := range m.round {
-		t := &m.all[j]
-		if !t.atSource || m.banks[t.msg].Read.Region.Rows > 1 {
+		t := m.all.At(j)
+		if !t.atSource || m.messages.At(t.msg).banks.Read.Region.Rows > 1 {
 			return false
 		}
 		if t.flits > s.turn {
@@ -75,7 +75,7 @@ func (m *trains) gatherReads(s *server, q *trainQueue) bool {
 	k := max(least, share)
 	*q = trainQueue{}
 	for _, j := range m.round {
-		if t := &m.all[j]; t.flits-k >= s.turn {
+		if t := m.all.At(j); t.flits-k >= s.turn {
 			rest := t.restAfter(k)
 			t.flitRange = t.firstFlits(k)
 			m.keepAtSource(s, rest)
@@ -87,8 +87,8 @@ func (m *trains) gatherReads(s *server, q *trainQueue) bool {
 // keepAtSource puts `rest`, flits of a read that have not been read, into the queue of s.
 func (m *trains) keepAtSource(s *server, rest flitRange) {
 	q := &s.queues[rest.class]
-	for j := q.first; j != 0; j = m.all[j].next {
-		if w := &m.all[j]; w.msg == rest.msg && w.atSource { // the flits that follow
+	for j := q.first; j != 0; j = m.all.At(j).next {
+		if w := m.all.At(j); w.msg == rest.msg && w.atSource { // the flits that follow
 			w.first = rest.first
 			w.flits += rest.flits
 			return
@@ -96,8 +96,8 @@ func (m *trains) keepAtSource(s *server, rest flitRange) {
 	}
 	at := max(s.free, m.eng.Now())
 	rest.head, rest.tail, rest.end, rest.refill = at, at, at, false
-	m.messages[rest.msg].waiting = true
-	q.push(m.all, m.add(&rest, at))
+	m.messages.At(rest.msg).waiting = true
+	q.push(&m.all, m.add(&rest, at))
 }
 
 // readRound reads the trains of m.round from the slice of s. The reads have equal shares of
@@ -106,12 +106,12 @@ func (m *trains) readRound(s *server) {
 	start := max(s.free, m.eng.Now())
 	var work, first, done Time // first: when the first flit of the round is read
 	for _, j := range m.round {
-		work += Time(m.all[j].flits) * s.perFlit
+		work += Time(m.all.At(j).flits) * s.perFlit
 	}
-	taken := s.limitedWork(start, work, m.all[m.round[0]].class, true)
+	taken := s.limitedWork(start, work, m.all.At(m.round[0]).class, true)
 	members := len(s.active)
 	for k, j := range m.round {
-		t := &m.all[j]
+		t := m.all.At(j)
 		m.serviceStart(s, &t.flitRange)
 		m.count(s, &t.flitRange, 1)
 		a := service{flitRange: t.flitRange, since: start, rate: fullRate, round: m.rounds, next: 1}
@@ -140,7 +140,7 @@ func (m *trains) readRound(s *server) {
 		}
 		a.until = s.free
 		a.taken = simtime.MulDiv(uint64(taken), uint64(Time(a.flits)*s.perFlit), uint64(work))
-		p := m.progressAt(a.msg, 0)
+		p := m.messages.At(a.msg).progressAt(0)
 		floor := max(p.left, m.eng.Now())
 		a.left = max(floor, start+s.slice.BurstTime, done-after)
 		a.pace = max(1, (a.left-start)/Time(a.flits))
@@ -156,8 +156,8 @@ func (m *trains) readRound(s *server) {
 // sendRead sends the flits of service a, a read of a round, to the first link as train i.
 // `head` is when the first flit is read.
 func (m *trains) sendRead(s *server, a *service, i int32, head Time) {
-	perFlit := m.server(m.messages[a.msg].stages[1]).perFlit
-	t := &m.all[i]
+	perFlit := m.server(m.messages.At(a.msg).stages[1]).perFlit
+	t := m.all.At(i)
 	t.flitRange = a.flitRange
 	t.stage, t.atSource, t.refill, t.earlier = 1, false, false, 0
 	t.head, t.tail = min(head, a.left), a.left
@@ -186,14 +186,14 @@ func (m *trains) sendRead(s *server, a *service, i int32, head Time) {
 // Flits that arrive after the last flit of another train of the round stay in the queue if
 // they are many.
 func (m *trains) gatherArrived(s *server, q *trainQueue) bool {
-	t := &m.all[m.round[0]]
+	t := m.all.At(m.round[0])
 	if t.flits <= s.turn {
 		return false
 	}
 	limit := t.arrival(max(s.turn, t.flits/4))
 	end, share := t.end, m.share(&t.flitRange)
 	for before, j := int32(0), q.first; j != 0; {
-		o := &m.all[j]
+		o := m.all.At(j)
 		next := o.next
 		if o.atSource {
 			break
@@ -205,7 +205,7 @@ func (m *trains) gatherArrived(s *server, q *trainQueue) bool {
 		if m.inRound(o.msg) {
 			before = j
 		} else {
-			q.remove(m.all, before, j)
+			q.remove(&m.all, before, j)
 			m.round = append(m.round, j)
 			if o.flits > s.turn {
 				end, share = min(end, o.end), min(share, m.share(&o.flitRange))
@@ -217,7 +217,7 @@ func (m *trains) gatherArrived(s *server, q *trainQueue) bool {
 		return false
 	}
 	for _, j := range m.round {
-		o := &m.all[j]
+		o := m.all.At(j)
 		k := max(o.arrivedBy(end), share, s.turn)
 		if o.flits-k >= max(s.turn, maxRest*k) {
 			rest := o.restAfter(k)
@@ -230,7 +230,7 @@ func (m *trains) gatherArrived(s *server, q *trainQueue) bool {
 
 // inRound reports whether a train of message i is in m.round.
 func (m *trains) inRound(i int32) bool {
-	return slices.ContainsFunc(m.round, func(j int32) bool { return m.all[j].msg == i })
+	return slices.ContainsFunc(m.round, func(j int32) bool { return m.all.At(j).msg == i })
 }
 
 // linkRound serves the trains of m.round at the link of s. A flit leaves after all flits of
@@ -239,17 +239,17 @@ func (m *trains) linkRound(s *server) {
 	start := max(s.free, m.eng.Now())
 	var work Time
 	for _, j := range m.round {
-		work += m.arrivedWork(s, &m.all[j].flitRange, simtime.Never)
+		work += m.arrivedWork(s, &m.all.At(j).flitRange, simtime.Never)
 	}
-	taken := s.limitedWork(start, work, m.all[m.round[0]].class, false)
+	taken := s.limitedWork(start, work, m.all.At(m.round[0]).class, false)
 	until := start + work + taken
 	after := func(part Time) Time { return start + simtime.MulDiv(uint64(part), uint64(work+taken), uint64(work)) }
 	m.places = m.places[:0]
 	for k, j := range m.round {
-		t := &m.all[j]
+		t := m.all.At(j)
 		var first, last Time // work that goes before the first flit of t, and before its end
 		for l, i := range m.round {
-			o := &m.all[i].flitRange
+			o := &m.all.At(i).flitRange
 			if l < k {
 				first += m.arrivedWork(s, o, t.head)
 			}
@@ -262,7 +262,7 @@ func (m *trains) linkRound(s *server) {
 		m.places = append(m.places, place{round: m.rounds, start: after(first), left: after(last), until: until})
 	}
 	for k, j := range m.round {
-		t := &m.all[j]
+		t := m.all.At(j)
 		start, waits := m.serviceStart(s, &t.flitRange)
 		if own := m.places[k].start; own > start {
 			start, waits = own, waits+own-start

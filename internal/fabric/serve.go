@@ -5,13 +5,13 @@ package fabric
 // is in the event, because looking it up in the message, which is rarely in the processor
 // cache, would take longer than the rest of the function.
 func (m *trains) arrive(i int32, at stage) {
-	t, s := &m.all[i], m.server(at)
+	t, s := m.all.At(i), m.server(at)
 	if t.void {
 		m.drop(i)
 		return
 	}
 	now := m.eng.Now()
-	if s.free <= now && (s.queuesEmpty() || s.nextReady(m.all) > now) {
+	if s.free <= now && (s.queuesEmpty() || s.nextReady(&m.all) > now) {
 		m.serve(s, i)
 		return
 	}
@@ -20,11 +20,11 @@ func (m *trains) arrive(i int32, at stage) {
 		m.arrive(i, at)
 		return
 	}
-	if s.queues[t.class].join(m.all, &t.flitRange) {
+	if s.queues[t.class].join(&m.all, &t.flitRange) {
 		m.drop(i)
 		return
 	}
-	s.queues[t.class].push(m.all, i)
+	s.queues[t.class].push(&m.all, i)
 	m.interrupt(s, i)
 	m.wakeWhenFree(s)
 }
@@ -36,8 +36,8 @@ func (m *trains) serveNext(s *server) {
 		return
 	}
 	s.woken = 0
-	if s.nextReady(m.all) <= m.eng.Now() {
-		m.serve(s, s.pick(m.all, m.times, m.eng.Now()))
+	if s.nextReady(&m.all) <= m.eng.Now() {
+		m.serve(s, s.pick(&m.all, m.eng.Now()))
 	} else {
 		m.wakeWhenFree(s)
 	}
@@ -48,7 +48,7 @@ func (m *trains) serveNext(s *server) {
 // at the start of the path, to the source.
 func (m *trains) serve(s *server, i int32) {
 	s.forget(m.eng.Now())
-	if m.all[i].first > 0 && !m.trim(i) {
+	if m.all.At(i).first > 0 && !m.trim(i) {
 		m.wakeWhenFree(s)
 		return
 	}
@@ -63,13 +63,13 @@ func (m *trains) serve(s *server, i int32) {
 		m.wakeWhenFree(s)
 		return
 	}
-	t := &m.all[i]
+	t := m.all.At(i)
 	if k := m.flitsToServe(s, &t.flitRange); k < t.flits {
 		rest := t.restAfter(k)
 		t.flitRange = t.firstFlits(k)
 		if t.atSource {
 			t.refill = true
-			m.messages[t.msg].offered -= rest.flits
+			m.messages.At(t.msg).offered -= rest.flits
 			m.pass(s, i)
 		} else {
 			m.pass(s, i)
@@ -85,8 +85,8 @@ func (m *trains) serve(s *server, i int32) {
 // any flit is left. A server serves a flit too early if the train was cut before the flit
 // came, and the server learned of the cut only later.
 func (m *trains) trim(i int32) bool {
-	t := &m.all[i]
-	switch k := m.progressAt(t.msg, t.stage).passed - t.first; {
+	t := m.all.At(i)
+	switch k := m.messages.At(t.msg).progressAt(t.stage).passed - t.first; {
 	case k <= 0:
 		return true
 	case k < t.flits:
@@ -102,7 +102,7 @@ func (m *trains) trim(i int32) bool {
 // before that message, but at least a share. A share is the number of flits after which two
 // messages take turns. If the rest would be too small for a train, it is the whole train.
 func (m *trains) flitsToServe(s *server, t *flitRange) int64 {
-	other := s.rival(m.all, t)
+	other := s.rival(&m.all, t)
 	if other == nil {
 		return t.flits
 	}
@@ -129,7 +129,7 @@ func (m *trains) interrupt(s *server, i int32) {
 	s.forget(now)
 	for j := range s.active {
 		if a := &s.active[j]; a.rate == fullRate && a.until > now {
-			m.yield(s, j, &m.all[i].flitRange)
+			m.yield(s, j, &m.all.At(i).flitRange)
 		}
 	}
 }
@@ -139,7 +139,7 @@ func (m *trains) interrupt(s *server, i int32) {
 // trains that have waited and whose last flits have not arrived yet. cutForNext cuts none of
 // them if the bandwidth suffices for train i as well.
 func (m *trains) cutForNext(s *server, i int32) {
-	t := &m.all[i]
+	t := m.all.At(i)
 	start := max(s.free, m.eng.Now(), t.head)
 	if s.spareRate(&t.flitRange, start) < fullRate {
 		return
@@ -147,7 +147,7 @@ func (m *trains) cutForNext(s *server, i int32) {
 	small := t.flits <= s.turn
 	for j := range s.active {
 		if a := &s.active[j]; t.class < a.class || t.class == a.class && !small {
-			m.yield(s, j, &m.all[i].flitRange)
+			m.yield(s, j, &m.all.At(i).flitRange)
 		}
 	}
 }
@@ -167,7 +167,7 @@ func (m *trains) yield(s *server, j int, t *flitRange) {
 		return
 	}
 	rest := m.cut(s, a, k, a.arrival(k-1))
-	msg := &m.messages[rest.msg]
+	msg := m.messages.At(rest.msg)
 	switch {
 	case !rest.atSource:
 		m.requeue(s, rest)
@@ -224,19 +224,19 @@ func (m *trains) keptFlits(s *server, a *service, t *flitRange) int64 {
 func (m *trains) requeue(s *server, rest flitRange) {
 	rest.refill = false
 	q := &s.queues[rest.class]
-	for i := q.first; i != 0; i = m.all[i].next {
-		if later := &m.all[i]; later.msg == rest.msg && later.stage == rest.stage {
+	for i := q.first; i != 0; i = m.all.At(i).next {
+		if later := m.all.At(i); later.msg == rest.msg && later.stage == rest.stage {
 			rest.head = min(rest.head, later.head)
 			break
 		}
 	}
 	i := m.add(&rest, 0)
-	q.insert(m.all, i, func(other *train) bool { return other.head >= rest.head })
+	q.insert(&m.all, i, func(other *train) bool { return other.head >= rest.head })
 }
 
 // pass serves the whole train i at s and sends it to its next server.
 func (m *trains) pass(s *server, i int32) {
-	t := &m.all[i]
+	t := m.all.At(i)
 	start, waits := m.serviceStart(s, &t.flitRange)
 	if s.slice != nil {
 		m.count(s, &t.flitRange, 1)
@@ -252,14 +252,14 @@ func (m *trains) pass(s *server, i int32) {
 func (m *trains) serviceStart(s *server, t *flitRange) (start, waits Time) {
 	start = max(s.free, t.head, m.eng.Now())
 	waits = start - t.head
-	msg := &m.messages[t.msg]
+	msg := m.messages.At(t.msg)
 	if t.atSource {
 		start = max(s.free, m.eng.Now())
 		// In the Flit model, the waiting flits would go before each flit of this source.
 		// Here the train goes first as a whole. In return, the next train of the source
 		// is deferred.
 		msg.deferral = 0
-		if work := s.backlog(m.all, t.class, start); work > 0 {
+		if work := s.backlog(&m.all, t.class, start); work > 0 {
 			msg.deferral = Time(t.flits) * work
 		}
 		t.head, t.tail, t.end = start, start, start
@@ -268,7 +268,7 @@ func (m *trains) serviceStart(s *server, t *flitRange) (start, waits Time) {
 			t.refill = msg.queued && msg.chain.next != 0
 		}
 	}
-	p := m.progressAt(t.msg, t.stage)
+	p := m.messages.At(t.msg).progressAt(t.stage)
 	p.passed = t.first + t.flits
 	if s.slice == nil {
 		start = max(start, p.left)
@@ -280,7 +280,7 @@ func (m *trains) serviceStart(s *server, t *flitRange) (start, waits Time) {
 // service starts at the time `start`. `waits` is the time that the first flit of the train
 // has waited. p is the place of the train in a round, or &alone.
 func (m *trains) passLink(s *server, i int32, start, waits Time, p *place) {
-	t := &m.all[i]
+	t := m.all.At(i)
 	arrived := t.flitRange
 	short := m.shortFlit(s, &arrived)
 	whole := t.whole()
@@ -312,11 +312,11 @@ func (m *trains) passLink(s *server, i int32, start, waits Time, p *place) {
 	} else {
 		left, last = wholeLeft, s.perFlit
 	}
-	m.progressAt(arrived.msg, arrived.stage).left = left
+	m.messages.At(arrived.msg).progressAt(arrived.stage).left = left
 	if arrived.refill {
 		m.refillAt(arrived.msg, left)
 	}
-	if arrived.last && m.messages[arrived.msg].leaves {
+	if arrived.last && m.messages.At(arrived.msg).leaves {
 		m.leaveAt(&arrived, left)
 	}
 	if arrived.atSource {
@@ -351,12 +351,12 @@ func (m *trains) passLink(s *server, i int32, start, waits Time, p *place) {
 // forward sends train i to its next server, or to its destination if no server follows. It
 // returns the number of the train and when it arrives, or 0 if no event follows the train.
 func (m *trains) forward(i int32) (forwarded int32, at Time) {
-	t := &m.all[i]
-	if stages := m.messages[t.msg].stages; int(t.stage) < len(stages) {
+	t := m.all.At(i)
+	if stages := m.messages.At(t.msg).stages; int(t.stage) < len(stages) {
 		m.arriveAt(t.head, i, stages[t.stage], m.partition(t.msg, t.stage))
 		return i, t.head
 	}
-	if m.messages[t.msg].noted {
+	if m.messages.At(t.msg).noted {
 		forwarded, at = m.announce(i)
 	}
 	if t.last {
@@ -373,8 +373,8 @@ func (m *trains) forward(i int32) (forwarded int32, at Time) {
 // that the message's notice waits for. If the train ends before that flit, there is no
 // event. announce returns the same as forward.
 func (m *trains) announce(i int32) (forwarded int32, at Time) {
-	t := &m.all[i]
-	k := max(0, m.messages[t.msg].notice.flits-1-t.first)
+	t := m.all.At(i)
+	k := max(0, m.messages.At(t.msg).notice.flits-1-t.first)
 	if k >= t.flits {
 		return 0, 0
 	}
@@ -385,8 +385,8 @@ func (m *trains) announce(i int32) (forwarded int32, at Time) {
 
 // arriving calls the Arriving event of the message of train i.
 func (m *trains) arriving(i int32) {
-	t := &m.all[i]
-	void, event := t.void, m.messages[t.msg].notice.event
+	t := m.all.At(i)
+	void, event := t.void, m.messages.At(t.msg).notice.event
 	m.arrival = Arrival{First: t.first, Flits: t.whole(), Head: t.head, Tail: t.tail}
 	m.drop(i)
 	if !void {
@@ -399,7 +399,7 @@ func (m *trains) trainBytes(t *flitRange) Bytes {
 	if !t.short {
 		return Bytes(t.flits) * m.cfg.Flit
 	}
-	return m.messages[t.msg].Bytes - Bytes(t.first)*m.cfg.Flit
+	return m.messages.At(t.msg).Bytes - Bytes(t.first)*m.cfg.Flit
 }
 
 // partition returns the partition in which message i is at a stage that follows a link, while
@@ -414,7 +414,7 @@ func (m *trains) partition(i, st int32) int32 {
 // partitionAt returns the partition in which message i is at a stage that follows a link, or at
 // its destination.
 func (m *trains) partitionAt(i, st int32) int32 {
-	stages := m.messages[i].stages
+	stages := m.messages.At(i).stages
 	if int(st) < len(stages) && stages[st] >= 0 {
 		return int32(m.link(stages[st]).of)
 	}
@@ -435,13 +435,13 @@ func (m *trains) arriveAt(head Time, i int32, at stage, in int32) {
 // finishAt schedules the end of message i. Incrementing endSeq of the message's source
 // cancels the scheduled end.
 func (m *trains) finishAt(i int32, at Time) {
-	m.eng.AtIn(m.partition(i, int32(len(m.messages[i].stages))), at, m.target, evFinish, uint64(m.messages[i].endSeq)<<32|uint64(uint32(i)))
+	m.eng.AtIn(m.partition(i, int32(len(m.messages.At(i).stages))), at, m.target, evFinish, uint64(m.messages.At(i).endSeq)<<32|uint64(uint32(i)))
 }
 
 // leaveAt schedules the Left event of the message of t at the time `at`, if t is at the link
 // of the event. Incrementing the seq of the event cancels it.
 func (m *trains) leaveAt(t *flitRange, at Time) {
-	if l := &m.lefts[t.msg]; l.stage == t.stage {
+	if l := &m.messages.At(t.msg).left; l.stage == t.stage {
 		m.eng.At(at, m.target, evLeft, uint64(l.seq)<<32|uint64(uint32(t.msg)))
 	}
 }
@@ -449,7 +449,7 @@ func (m *trains) leaveAt(t *flitRange, at Time) {
 // refillAt schedules the time at which the source of message i offers its next train.
 // Incrementing refillSeq of the source cancels the scheduled offer.
 func (m *trains) refillAt(i int32, at Time) {
-	m.eng.At(at, m.target, evRefill, uint64(m.messages[i].refillSeq)<<32|uint64(uint32(i)))
+	m.eng.At(at, m.target, evRefill, uint64(m.messages.At(i).refillSeq)<<32|uint64(uint32(i)))
 }
 
 // wakeWhenFree schedules an event that serves the queue of s when s becomes free. It does
@@ -462,7 +462,7 @@ func (m *trains) wakeWhenFree(s *server) {
 
 // wake implements wakeWhenFree for a server with a queue.
 func (m *trains) wake(s *server) {
-	if at := max(s.nextReady(m.all), m.eng.Now()); s.woken != at+1 {
+	if at := max(s.nextReady(&m.all), m.eng.Now()); s.woken != at+1 {
 		s.woken = at + 1 // 0 means none
 		m.eng.At(at, m.target, evFree, uint64(uint32(s.key)))
 	}

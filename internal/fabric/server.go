@@ -2,6 +2,7 @@ package fabric
 
 import (
 	"github.com/kernbench/kernbench/internal/memory"
+	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/simtime"
 )
 
@@ -152,7 +153,7 @@ func (m *trains) serializeShort(s *server, i int32) Time {
 	if s.slice != nil {
 		return s.perFlit
 	}
-	return m.serialize(s.hop.Bandwidth, m.messages[i].lastFlitBytes(m.cfg.Flit))
+	return m.serialize(s.hop.Bandwidth, m.messages.At(i).lastFlitBytes(m.cfg.Flit))
 }
 
 // count adds the bytes and the busy time of t to the counters of s, or subtracts them if
@@ -234,13 +235,13 @@ func (s *server) addService(a *service) {
 // nextReady returns when the server can start to serve the next waiting train: when the
 // server is free and the train has arrived. A train at its source has always arrived. It
 // returns simtime.Never if no train waits.
-func (s *server) nextReady(all []train) Time {
+func (s *server) nextReady(all *sim.Pool[train]) Time {
 	at := simtime.Never
 	for _, q := range s.queues {
 		if q.first == 0 {
 			continue
 		}
-		if t := &all[q.first]; t.atSource {
+		if t := all.At(q.first); t.atSource {
 			at = s.free
 		} else {
 			at = min(at, max(s.free, t.head))
@@ -255,20 +256,20 @@ func (s *server) queuesEmpty() bool { return s.queues[Comm].first == 0 && s.queu
 // pick removes the train to serve next from the queues and returns its number. This is the
 // first train of class Comm if it has arrived by now, else the train of either class that
 // arrives first.
-func (s *server) pick(all []train, times []Time, now Time) int32 {
+func (s *server) pick(all *sim.Pool[train], now Time) int32 {
 	comm, compute := s.queues[Comm].first, s.queues[Compute].first
-	if compute == 0 || comm != 0 && (all[comm].atSource || all[comm].head <= max(now, all[compute].head)) {
-		return s.queues[Comm].pop(all, times)
+	if compute == 0 || comm != 0 && (all.At(comm).atSource || all.At(comm).head <= max(now, all.At(compute).head)) {
+		return s.queues[Comm].pop(all)
 	}
-	return s.queues[Compute].pop(all, times)
+	return s.queues[Compute].pop(all)
 }
 
 // backlog returns the service time of all flits of the given class that have arrived at the
 // server by the time `at` and wait there. Trains that are still at their source do not
 // count.
-func (s *server) backlog(all []train, class Class, at Time) (work Time) {
-	for i := s.queues[class].first; i != 0; i = all[i].next {
-		if t := &all[i]; !t.atSource {
+func (s *server) backlog(all *sim.Pool[train], class Class, at Time) (work Time) {
+	for i := s.queues[class].first; i != 0; i = all.At(i).next {
+		if t := all.At(i); !t.atSource {
 			work += Time(t.arrivedBy(at)) * s.perFlit
 		}
 	}
@@ -277,11 +278,11 @@ func (s *server) backlog(all []train, class Class, at Time) (work Time) {
 
 // rival returns the first waiting train that competes with t for the server: a train of
 // another message, of the same class or a higher one. It returns nil if there is none.
-func (s *server) rival(all []train, t *flitRange) *train {
+func (s *server) rival(all *sim.Pool[train], t *flitRange) *train {
 	for class := Comm; class <= t.class; class++ {
-		for i := s.queues[class].first; i != 0; i = all[i].next {
-			if all[i].msg != t.msg {
-				return &all[i]
+		for i := s.queues[class].first; i != 0; i = all.At(i).next {
+			if all.At(i).msg != t.msg {
+				return all.At(i)
 			}
 		}
 	}

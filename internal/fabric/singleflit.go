@@ -15,7 +15,7 @@ import (
 // idle links that follow on its path. If the link is not free, the message becomes a train.
 func (m *trains) passSingleFlit(i int32, link stage) {
 	l := m.link(link) // the event carries the link, so that the loads of l and msg overlap
-	msg := &m.messages[i]
+	msg := m.messages.At(i)
 	now := m.eng.Now()
 	if l.ahead > now {
 		m.withdraw(link, l)
@@ -36,7 +36,7 @@ func (m *trains) passSingleFlit(i int32, link stage) {
 		if m.observe != nil {
 			m.observePassage(i, true, Passage{Link: link, Bytes: msg.Bytes, Head: at, Start: at, End: at + takes, ID: m.passageOf(i, st)})
 		}
-		leaves := msg.leaves && int(m.lefts[i].stage) == st
+		leaves := msg.leaves && int(m.messages.At(i).left.stage) == st
 		if leaves {
 			m.eng.At(at+takes, m.target, evSingleFlitLeft|msg.sequence(), uint64(uint32(i)))
 		}
@@ -65,14 +65,12 @@ func (m *trains) passSingleFlit(i int32, link stage) {
 // passageOf returns the ID, for the observer, of the passage of single-flit message i over
 // link number st of its path.
 func (m *trains) passageOf(i int32, st int) uint64 {
-	for len(m.passages) <= int(i) {
-		m.passages = append(m.passages, 0)
-	}
+	msg := m.messages.At(i)
 	if st == 0 {
-		m.passages[i] = m.passage
-		m.passage += uint64(len(m.messages[i].stages))
+		msg.passages = m.passage
+		m.passage += uint64(len(msg.stages))
 	}
-	return m.passages[i] + 1 + uint64(st)
+	return msg.passages + 1 + uint64(st)
 }
 
 // sequence returns the part of an event's kind that distinguishes the pending event of a
@@ -96,7 +94,7 @@ func (m *trains) isIdle(l *linkState, link stage, now Time) bool {
 // message has made behind it. The message arrives at the link with an event.
 func (m *trains) withdraw(link stage, l *linkState) {
 	i, arrives, now := l.by, l.ahead, m.eng.Now()
-	msg := &m.messages[i]
+	msg := m.messages.At(i)
 	for st := int(msg.at) - 1; ; st-- {
 		l := m.link(msg.stages[st])
 		takes := m.serialize(l.hop.Bandwidth, msg.Bytes)
@@ -168,7 +166,7 @@ func (m *trains) convertToTrain(i int32, st int) {
 		m.offer(i)
 		return
 	}
-	msg, now := &m.messages[i], m.eng.Now()
+	msg, now := m.messages.At(i), m.eng.Now()
 	msg.offered = 1
 	m.arrive(m.add(&flitRange{
 		msg: i, stage: int32(st), class: msg.Class, last: true, flits: 1, short: msg.isShort(0, m.cfg.Flit),

@@ -10,7 +10,7 @@ package fabric
 // the same time could change places.
 func (m *trains) skipUnlimited(t *flitRange) (delay Time) {
 	stages := m.untilBorder(t.msg, t.stage)
-	if len(stages) == 0 || !m.isUnlimited(stages[0]) || m.messages[t.msg].flits <= m.turn {
+	if len(stages) == 0 || !m.isUnlimited(stages[0]) || m.messages.At(t.msg).flits <= m.turn {
 		return 0
 	}
 	if m.observe != nil {
@@ -64,7 +64,7 @@ func (t *flitRange) pass(start, perFlit, short, latency Time) {
 // server of the message.
 func (m *trains) uncountSkipped(s *server, a *service, rest *flitRange) (delay Time) {
 	delay = s.hop.Latency
-	for k, link := range m.messages[a.msg].stages[a.stage+1 : a.next] {
+	for k, link := range m.messages.At(a.msg).stages[a.stage+1 : a.next] {
 		l := m.link(link)
 		if m.isUnlimited(link) {
 			l.bytes -= m.trainBytes(rest)
@@ -74,7 +74,7 @@ func (m *trains) uncountSkipped(s *server, a *service, rest *flitRange) (delay T
 		perFlit := m.serialize(l.hop.Bandwidth, m.cfg.Flit)
 		if s.slice != nil && k == 0 {
 			left := a.left + Time(m.groupFlits(s))*perFlit
-			p := m.progressAt(a.msg, 1)
+			p := m.messages.At(a.msg).progressAt(1)
 			l.free, p.left = min(l.free, left), min(p.left, left)
 		}
 		if m.observe != nil {
@@ -93,7 +93,7 @@ func (m *trains) uncountSkipped(s *server, a *service, rest *flitRange) (delay T
 // train to the counters of the links. It returns the sum of their latencies, and the fed link
 // or nil.
 func (m *trains) skipFirst(s *server, a *service) (delay Time, fed *linkState) {
-	stages := m.messages[a.msg].stages
+	stages := m.messages.At(a.msg).stages
 	if m.feeds(s, stages) {
 		first := m.server(stages[1])
 		a.next = 2
@@ -112,7 +112,7 @@ func (m *trains) skipFirst(s *server, a *service) (delay Time, fed *linkState) {
 // `start`, or when the link has sent the earlier flits of the message. perFlit is the service
 // time of a flit on the link.
 func (m *trains) startFed(t *flitRange, start, perFlit Time) Time {
-	p := m.progressAt(t.msg, 1)
+	p := m.messages.At(t.msg).progressAt(1)
 	start = max(start, p.left)
 	p.left = start + Time(t.flits)*perFlit
 	return start
@@ -129,7 +129,7 @@ func (m *trains) skipTo(next int32, delay Time, fed *linkState, t *flitRange, st
 	}
 	var short Time
 	if t.short {
-		short = m.serialize(fed.hop.Bandwidth, m.messages[t.msg].lastFlitBytes(m.cfg.Flit))
+		short = m.serialize(fed.hop.Bandwidth, m.messages.At(t.msg).lastFlitBytes(m.cfg.Flit))
 	}
 	t.pass(start, m.serialize(fed.hop.Bandwidth, m.cfg.Flit), short, fed.hop.Latency)
 }
@@ -141,7 +141,7 @@ func (m *trains) observeFirst(a *service, head Time) {
 		return
 	}
 	a.passage = m.passage // those of the links follow
-	for _, link := range m.messages[a.msg].stages[1:a.next] {
+	for _, link := range m.messages.At(a.msg).stages[1:a.next] {
 		hop := m.link(link).hop
 		delay := m.serialize(hop.Bandwidth, m.cfg.Flit)
 		m.passage++

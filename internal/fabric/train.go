@@ -34,11 +34,13 @@ type flitRange struct {
 
 // train is a sequence of flits that move together. It waits in front of a server or is in
 // flight to one. A message starts as one train; it has more trains only after it has competed
-// with other messages. A train fits into one cache line.
+// with other messages. The fields up to earlier take one cache line.
 type train struct {
 	flitRange
-	next    int32 // next train in the queue of a server, or in the free list
+	next    int32 // next train in the queue of a server
 	earlier int32 // the previous train that the same service sent on; 0 if none
+	at      Time  // when the source offered it, if it is at its source; else when train `earlier` arrives
+	_       [7]int64
 }
 
 // whole returns the number of flits of t that are not short.
@@ -112,31 +114,26 @@ func (t *flitRange) firstFlits(k int64) flitRange {
 // trains is the Train model: it moves trains of flits with one event per hop.
 type trains struct {
 	*Fabric
-	target       sim.Target
-	all          []train               // pool; index 0 means none
-	times        []Time                // by train: when the source offered it, if it is at its source; else when train `earlier` arrives
-	unused       int32                 // first train of the free list, 0 for none
-	links        []linkState           // by link; not valid if the link has a server
-	limits       []limit               // by link
-	servers      [][]server            // all servers, in batches
-	byLink       []*server             // nil if no train has used the link
-	slices       []*server             // by HBM slice
-	turn         int64                 // turnBytes in flits, at least 1
-	progress     [][shortPath]progress // by message and stage
-	longProgress [][]progress          // by message; of the stages after the first shortPath
-	cuts         sim.Pool[cut]
-	cutSeq       uint32  // of the latest cut
-	reading      runs    // reused by every read
-	round        []int32 // trains that are served together; reused by every round
-	places       []place // of the trains of a round at a link; reused
-	rounds       uint64  // number of the latest round
-	recent       [4]serializeTime
-	runs         []unlimitedRun // hash table, see runSlot
-	runShift     int
-	usedRuns     int      // entries of runs in use
-	runsPending  bool     // bytes of runs may be missing in the counters of links
-	passage      uint64   // ID of the latest passage that may be cut; counted only with an observer
-	passages     []uint64 // by message: the ID before those of a single-flit message; likewise
+	target      sim.Target
+	all         sim.Pool[train] // number 0 means none
+	links       []linkState     // by link; not valid if the link has a server
+	limits      []limit         // by link
+	servers     [][]server      // all servers, in batches
+	byLink      []*server       // nil if no train has used the link
+	slices      []*server       // by HBM slice
+	turn        int64           // turnBytes in flits, at least 1
+	cuts        sim.Pool[cut]
+	cutSeq      uint32  // of the latest cut
+	reading     runs    // reused by every read
+	round       []int32 // trains that are served together; reused by every round
+	places      []place // of the trains of a round at a link; reused
+	rounds      uint64  // number of the latest round
+	recent      [4]serializeTime
+	runs        []unlimitedRun // hash table, see runSlot
+	runShift    int
+	usedRuns    int    // entries of runs in use
+	runsPending bool   // bytes of runs may be missing in the counters of links
+	passage     uint64 // ID of the latest passage that may be cut; counted only with an observer
 }
 
 // source is the state of the source of a message in the Train model, which offers the trains
@@ -154,28 +151,23 @@ type progress struct {
 	passed int64 // flits that the server has served
 }
 
-// shortPath is the number of stages whose progress lies in one array for all messages.
+// shortPath is the number of stages whose progress is in the message itself.
 const shortPath = 12
 
-// progressAt returns the progress of a message at a stage.
-func (m *trains) progressAt(msg, st int32) *progress {
+// progressAt returns the progress of the message at a stage.
+func (m *message) progressAt(st int32) *progress {
 	if st < shortPath {
-		return &m.progress[msg][st]
+		return &m.progress[st]
 	}
-	return &m.longProgress[msg][st-shortPath]
+	return &m.longProgress[st-shortPath]
 }
 
-// clearProgress sets the progress of message i to zero at its n stages.
-func (m *trains) clearProgress(i int32, n int) {
-	if k := len(m.messages) - len(m.progress); k > 0 {
-		m.progress = append(m.progress, make([][shortPath]progress, k)...)
-	}
-	clear(m.progress[i][:min(n, shortPath)])
+// clearProgress sets the progress of the message to zero at all stages.
+func (m *message) clearProgress() {
+	n := len(m.stages)
+	clear(m.progress[:min(n, shortPath)])
 	if n > shortPath {
-		if k := len(m.messages) - len(m.longProgress); k > 0 {
-			m.longProgress = append(m.longProgress, make([][]progress, k)...)
-		}
-		m.longProgress[i] = append(m.longProgress[i][:0], make([]progress, n-shortPath)...)
+		m.longProgress = append(m.longProgress[:0], make([]progress, n-shortPath)...)
 	}
 }
 
@@ -199,9 +191,10 @@ const (
 // newTrains returns an idle Train model.
 func newTrains(f *Fabric) *trains {
 	n := f.net.NumLinks()
-	m := &trains{Fabric: f, all: make([]train, 1), times: make([]Time, 1), links: make([]linkState, n), limits: make([]limit, n), byLink: make([]*server, n)}
+	m := &trains{Fabric: f, links: make([]linkState, n), limits: make([]limit, n), byLink: make([]*server, n)}
 	m.growRuns()
-	m.cuts.Add(cut{}) // number 0 means none
+	m.all.Add(train{}) // number 0 means none
+	m.cuts.Add(cut{})  // likewise
 	m.turn = max(1, turnBytes/int64(f.cfg.Flit))
 	m.target = f.eng.Register(m)
 	return m
@@ -215,12 +208,12 @@ func (m *trains) Handle(kind sim.Kind, arg uint64) {
 	case evFree:
 		m.serveNext(m.server(stage(int32(arg))))
 	case evRefill:
-		if i := int32(uint32(arg)); m.messages[i].refillSeq == uint32(arg>>32) {
+		if i := int32(uint32(arg)); m.messages.At(i).refillSeq == uint32(arg>>32) {
 			m.offer(i)
 		}
 	case evFinish:
 		i := int32(uint32(arg))
-		if msg := &m.messages[i]; msg.endSeq == uint32(arg>>32) {
+		if msg := m.messages.At(i); msg.endSeq == uint32(arg>>32) {
 			msg.endSeq++
 			msg.refillSeq++
 			m.finish(i)
@@ -233,20 +226,20 @@ func (m *trains) Handle(kind sim.Kind, arg uint64) {
 		c := m.cuts.Take(int32(arg))
 		m.shorten(&c)
 	case evSingleFlit:
-		if i := int32(uint32(arg)); m.messages[i].sequence() == kind&^kindMask {
+		if i := int32(uint32(arg)); m.messages.At(i).sequence() == kind&^kindMask {
 			m.passSingleFlit(i, stage(arg>>32))
 		}
 	case evSingleFlitEnd:
-		if i := int32(arg); m.messages[i].sequence() == kind&^kindMask {
+		if i := int32(arg); m.messages.At(i).sequence() == kind&^kindMask {
 			m.finish(i)
 		}
 	case evLeft:
-		if l := &m.lefts[uint32(arg)]; l.seq == uint32(arg>>32) {
+		if l := &m.messages.At(int32(uint32(arg))).left; l.seq == uint32(arg>>32) {
 			m.eng.Call(l.event)
 		}
 	case evSingleFlitLeft:
-		if i := int32(arg); m.messages[i].sequence() == kind&^kindMask {
-			m.eng.Call(m.lefts[i].event)
+		if i := int32(arg); m.messages.At(i).sequence() == kind&^kindMask {
+			m.eng.Call(m.messages.At(i).left.event)
 		}
 	}
 }
@@ -266,7 +259,7 @@ func (m *trains) stats(id topology.LinkID) Stats {
 // start starts message i: as a single-flit message if it has one flit and touches no HBM,
 // else as a train.
 func (m *trains) start(i int32) {
-	if msg := &m.messages[i]; msg.flits == 1 && !msg.banked && len(msg.stages) <= math.MaxUint16 {
+	if msg := m.messages.At(i); msg.flits == 1 && !msg.banked && len(msg.stages) <= math.MaxUint16 {
 		msg.refillSeq++ // cancels refills of an earlier message with this number
 		msg.waiting, msg.at = false, 0
 		m.passSingleFlit(i, msg.stages[0])
@@ -281,11 +274,11 @@ func (m *trains) start(i int32) {
 
 // initSource initializes the source of message i.
 func (m *trains) initSource(i int32) {
-	msg := &m.messages[i]
+	msg := m.messages.At(i)
 	msg.offered, msg.deferral, msg.waiting = 0, 0, false
 	msg.refillSeq++
-	m.clearProgress(i, len(msg.stages))
-	if b := &m.banks[i]; msg.banked && b.Write.Slice != 0 {
+	msg.clearProgress()
+	if b := &msg.banks; msg.banked && b.Write.Slice != 0 {
 		b.ends = append(b.ends[:0], make([]Time, m.cfg.HBM.Channels)...)
 	}
 }
@@ -295,11 +288,11 @@ func (m *trains) initSource(i int32) {
 // flits wait, serviceStart schedules the refill when their service starts. If they have left,
 // message i starts now.
 func (m *trains) follow(i, after int32) {
-	if m.messages[after].waiting {
+	if m.messages.At(after).waiting {
 		return
 	}
 	// A message of a queue starts at a link. Without a server, the message has skipped the link.
-	msg := &m.messages[after]
+	msg := m.messages.At(after)
 	if s := m.byLink[msg.stages[0]]; msg.flits > 1 && s != nil && s.latest > m.eng.Now() {
 		for j := range s.active {
 			if a := &s.active[j]; a.msg == after && a.last && a.stage == 0 && a.left > m.eng.Now() {
@@ -316,7 +309,7 @@ func (m *trains) follow(i, after int32) {
 // one train to the queue of the first server. If no flit is left, it starts the next
 // message of the queue.
 func (m *trains) offer(i int32) {
-	msg := &m.messages[i]
+	msg := m.messages.At(i)
 	if msg.offered == msg.flits { // all flits have left
 		m.startNext(i)
 		return
@@ -327,7 +320,7 @@ func (m *trains) offer(i int32) {
 		msg: i, class: msg.Class, first: msg.offered, flits: msg.flits - msg.offered, last: true, short: msg.isShort(msg.flits-1, m.cfg.Flit),
 		atSource: true, head: at, tail: at, end: at,
 	}, now)
-	t := &m.all[number]
+	t := m.all.At(number)
 	msg.offered, msg.waiting = msg.flits, true
 	if m.skipUnlimited(&t.flitRange); t.stage == 0 {
 		m.arrive(number, msg.stages[0])
@@ -340,45 +333,35 @@ func (m *trains) offer(i int32) {
 	}
 }
 
-// add stores t in the pool as a train and returns its number. `at` is the entry of m.times.
+// add stores t in the pool as a train and returns its number. `at` is the field of the train
+// with this name.
 func (m *trains) add(t *flitRange, at Time) int32 {
-	i := m.unused
-	if i == 0 {
-		i = int32(len(m.all))
-		m.all = append(m.all, train{})
-		m.times = append(m.times, 0)
-	} else {
-		m.unused = m.all[i].next
-	}
-	m.all[i] = train{flitRange: *t}
-	m.times[i] = at
+	i, added := m.all.Get()
+	added.flitRange, added.next, added.earlier, added.at = *t, 0, 0, at
 	return i
 }
 
 // share returns how many flits of t are served at a time while another message waits.
-func (m *trains) share(t *flitRange) int64 { return max(m.turn, m.messages[t.msg].flits/maxShares) }
+func (m *trains) share(t *flitRange) int64 { return max(m.turn, m.messages.At(t.msg).flits/maxShares) }
 
 // drop returns train i to the pool.
-func (m *trains) drop(i int32) {
-	m.all[i].next = m.unused
-	m.unused = i
-}
+func (m *trains) drop(i int32) { m.all.Put(i) }
 
 // trainQueue is a linked list of trains, sorted by the arrival of their heads.
 type trainQueue struct{ first, last int32 }
 
 // push adds train i, which has just arrived, to the queue, behind all trains whose head
 // arrived earlier or at the same time.
-func (q *trainQueue) push(all []train, i int32) {
-	if q.last != 0 && all[i].head < all[q.last].head {
-		q.insert(all, i, func(other *train) bool { return other.head > all[i].head })
+func (q *trainQueue) push(all *sim.Pool[train], i int32) {
+	if q.last != 0 && all.At(i).head < all.At(q.last).head {
+		q.insert(all, i, func(other *train) bool { return other.head > all.At(i).head })
 		return
 	}
-	all[i].next = 0
+	all.At(i).next = 0
 	if q.last == 0 {
 		q.first = i
 	} else {
-		all[q.last].next = i
+		all.At(q.last).next = i
 	}
 	q.last = i
 }
@@ -386,9 +369,9 @@ func (q *trainQueue) push(all []train, i int32) {
 // join adds the flits of t, which has just arrived, to a waiting train whose flits they
 // follow, and reports whether there is one. So a message that was cut on its way becomes one
 // train again where it waits.
-func (q *trainQueue) join(all []train, t *flitRange) bool {
-	for i := q.first; i != 0 && t.first > 0; i = all[i].next {
-		if w := &all[i]; w.msg == t.msg && w.stage == t.stage && !w.atSource && w.first+w.flits == t.first {
+func (q *trainQueue) join(all *sim.Pool[train], t *flitRange) bool {
+	for i := q.first; i != 0 && t.first > 0; i = all.At(i).next {
+		if w := all.At(i); w.msg == t.msg && w.stage == t.stage && !w.atSource && w.first+w.flits == t.first {
 			w.flits += t.flits
 			w.tail, w.end, w.last, w.short = t.tail, t.end, t.last, t.short
 			return true
@@ -399,12 +382,12 @@ func (q *trainQueue) join(all []train, t *flitRange) bool {
 
 // insert adds train i to the queue, before the first train for which the function `after`
 // returns true.
-func (q *trainQueue) insert(all []train, i int32, after func(*train) bool) {
+func (q *trainQueue) insert(all *sim.Pool[train], i int32, after func(*train) bool) {
 	at := &q.first
-	for *at != 0 && !after(&all[*at]) {
-		at = &all[*at].next
+	for *at != 0 && !after(all.At(*at)) {
+		at = &all.At(*at).next
 	}
-	all[i].next = *at
+	all.At(i).next = *at
 	if *at == 0 {
 		q.last = i
 	}
@@ -412,11 +395,11 @@ func (q *trainQueue) insert(all []train, i int32, after func(*train) bool) {
 }
 
 // remove removes train i from the queue. `before` is the train in front of it, or 0.
-func (q *trainQueue) remove(all []train, before, i int32) {
+func (q *trainQueue) remove(all *sim.Pool[train], before, i int32) {
 	if before == 0 {
-		q.first = all[i].next
+		q.first = all.At(i).next
 	} else {
-		all[before].next = all[i].next
+		all.At(before).next = all.At(i).next
 	}
 	if q.last == i {
 		q.last = before
@@ -427,11 +410,11 @@ func (q *trainQueue) remove(all []train, before, i int32) {
 // the queue, unless that train is at its source. In this case it is the train at its source
 // that was offered earliest. The reason is that sources delay their trains in favour of
 // trains that arrive over other links, not in favour of each other.
-func (q *trainQueue) pop(all []train, times []Time) int32 {
+func (q *trainQueue) pop(all *sim.Pool[train]) int32 {
 	before, i := int32(0), q.first
-	if all[i].atSource {
-		for prev, j := i, all[i].next; j != 0; prev, j = j, all[j].next {
-			if all[j].atSource && times[j] < times[i] {
+	if all.At(i).atSource {
+		for prev, j := i, all.At(i).next; j != 0; prev, j = j, all.At(j).next {
+			if all.At(j).atSource && all.At(j).at < all.At(i).at {
 				before, i = prev, j
 			}
 		}

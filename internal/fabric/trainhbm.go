@@ -9,7 +9,7 @@ import (
 // accesses of successive trains to a slice overlap: a channel that is free serves the next
 // train already.
 func (m *trains) passSlice(s *server, i int32, start Time) {
-	t := &m.all[i]
+	t := m.all.At(i)
 	a := service{flitRange: t.flitRange, since: start, rate: int32(s.spareRate(&t.flitRange, start)), pace: s.perFlit, next: t.stage + 1}
 	work := Time(a.flits) * s.perFlit
 	var taken Time // by rate-limited writes
@@ -29,7 +29,7 @@ func (m *trains) passSlice(s *server, i int32, start Time) {
 		a.until = min(start+work+taken, a.left)
 	}
 	s.free = a.until
-	m.progressAt(a.msg, a.stage).left = a.left
+	m.messages.At(a.msg).progressAt(a.stage).left = a.left
 	if a.refill {
 		m.refillAt(a.msg, s.free)
 	}
@@ -41,11 +41,11 @@ func (m *trains) passSlice(s *server, i int32, start Time) {
 // to the time at which all flits are written. Rate-limited writes delay the train by the
 // time `taken`.
 func (m *trains) write(s *server, a *service, taken Time) {
-	b := &m.banks[a.msg]
+	b := &m.messages.At(a.msg).banks
 	b.endsSaved = append(b.endsSaved[:0], b.ends...)
 	done := s.slice.Serve(m.partOf(a, &a.flitRange, b.ends), nil)
 	late := a.since + Time(a.flits)*s.perFlit + taken + m.cfg.HBM.BurstTime // if all flits have arrived
-	a.left = max(m.progressAt(a.msg, a.stage).left, done, min(done+taken, late))
+	a.left = max(m.messages.At(a.msg).progressAt(a.stage).left, done, min(done+taken, late))
 	if a.last {
 		a.left = max(a.left, a.end+m.cfg.HBM.BurstTime) // arrivals in between are rounded
 		m.finishAt(a.msg, max(a.left, m.eng.Now()))
@@ -58,11 +58,11 @@ func (m *trains) write(s *server, a *service, taken Time) {
 // the last train by the time `taken`.
 func (m *trains) read(s *server, a *service, taken Time) {
 	out := &m.reading
-	*out = runs{trains: m, perFlit: m.server(m.messages[a.msg].stages[1]).perFlit, run: a.firstFlits(0), firstHead: simtime.Never}
+	*out = runs{trains: m, perFlit: m.server(m.messages.At(a.msg).stages[1]).perFlit, run: a.firstFlits(0), firstHead: simtime.Never}
 	out.run.stage, out.run.atSource = 1, false
 	out.delay, out.fed = m.skipFirst(s, a)
 	out.next = a.next
-	out.floor = max(m.progressAt(a.msg, a.stage).left, m.eng.Now())
+	out.floor = max(m.messages.At(a.msg).progressAt(a.stage).left, m.eng.Now())
 	a.left = max(s.slice.Serve(m.partOf(a, &a.flitRange, nil), out), out.floor) + taken
 	out.send(&out.merged)
 	out.run.last, out.run.short = a.last, a.short
@@ -97,7 +97,7 @@ func (m *trains) readBy(s *server, a *service, now Time) int64 {
 func (m *trains) cutSlice(s *server, a *service, whole *flitRange) Time {
 	var ends []Time
 	if a.stage > 0 {
-		b := &m.banks[a.msg]
+		b := &m.messages.At(a.msg).banks
 		ends = b.ends
 		copy(ends, b.endsSaved)
 	}
@@ -209,13 +209,13 @@ func (r *runs) send(t *flitRange) {
 	}
 	r.firstHead = min(r.firstHead, t.head)
 	i := r.trains.add(t, r.sentAt)
-	r.all[i].earlier = r.sent
+	r.all.At(i).earlier = r.sent
 	start := t.head
 	if r.fed != nil {
 		start = r.startFed(t, max(start, r.fed.free), r.perFlit)
 		r.fed.free = start + Time(t.flits)*r.perFlit
 	}
-	r.skipTo(r.next, r.delay, r.fed, &r.all[i].flitRange, start)
+	r.skipTo(r.next, r.delay, r.fed, &r.all.At(i).flitRange, start)
 	r.sent, r.sentAt = r.forward(i)
 }
 
@@ -223,11 +223,11 @@ func (r *runs) send(t *flitRange) {
 // that train. `ends` has the time at which each channel has written the earlier flits of the
 // message. It is nil for a read.
 func (m *trains) partOf(a *service, t *flitRange, ends []Time) memory.PartialAccess {
-	op, region := m.banks[t.msg].accessAt(int(t.stage))
+	op, region := m.messages.At(t.msg).banks.accessAt(int(t.stage))
 	from := Bytes(t.first) * m.cfg.Flit
 	part := memory.PartialAccess{
 		Op: op, Region: region, Flit: m.cfg.Flit,
-		From: from, To: min(from+Bytes(t.flits)*m.cfg.Flit, m.messages[t.msg].Bytes),
+		From: from, To: min(from+Bytes(t.flits)*m.cfg.Flit, m.messages.At(t.msg).Bytes),
 		At: a.since, // a read requests all bytes at once
 	}
 	if op == memory.Write {
