@@ -10,11 +10,11 @@ package fabric
 // cut says that a server receives no more flits of a message for now.
 type cut struct {
 	msg   int32
-	stage int32  // index of the server in the stages of the message
-	at    stage  // that stage, since the message is rarely in the processor cache
-	end   int64  // index of the first flit that does not come
-	void  bool   // replaced by a cut with fewer flits
-	seq   uint32 // number of the cut, counted over the run
+	stage int32 // index of the server in the stages of the message
+	at    stage // that stage, since the message is rarely in the processor cache
+	end   int64 // index of the first flit that does not come
+	void  bool  // replaced by a cut with fewer flits
+	next  int32 // the next cut that the server expects; 0 if there is none
 
 	train   int32 // the train in flight that has these flits
 	arrives Time  // when the last of the remaining flits arrives
@@ -95,14 +95,12 @@ func (m *trains) cutForwarded(s *server, a *service, delay Time) {
 			if int(a.next) == len(stages) {
 				return // the destination, which has no server, has been told already
 			}
-			if c := m.cuts.At(a.cut); c.seq == a.cutSeq {
-				c.void = true
+			c.at = stages[a.next]
+			if leaves {
+				m.eng.AtIn(in, known, m.target, evCutKnown, uint64(m.cuts.Add(c)))
+				return
 			}
-			m.cutSeq++
-			a.cutSeq = m.cutSeq
-			c.at, c.seq = stages[a.next], a.cutSeq
-			a.cut = m.cuts.Add(c)
-			m.eng.AtIn(in, max(arrives, known), m.target, evCut, uint64(a.cut))
+			m.expectCut(m.cuts.Add(c))
 			return
 		}
 		t := m.all.At(a.forwarded)
@@ -122,6 +120,33 @@ func (m *trains) cutForwarded(s *server, a *service, delay Time) {
 	}
 }
 
+// expectCut schedules cut i, of which the server learns now, for the time at which the last of
+// the remaining flits arrives. The cut replaces those with more flits that the server expects.
+func (m *trains) expectCut(i int32) {
+	c := m.cuts.At(i)
+	s := m.server(c.at)
+	for j := s.cuts; j != 0; {
+		o := m.cuts.At(j)
+		if o.msg == c.msg && o.stage == c.stage && o.end > c.end {
+			o.void = true
+		}
+		j = o.next
+	}
+	c.next, s.cuts = s.cuts, i
+	m.eng.At(max(c.arrives, m.eng.Now()), m.target, evCut, uint64(i))
+}
+
+// takeCut removes cut i, which is due, and returns it.
+func (m *trains) takeCut(i int32) cut {
+	c := m.cuts.Take(i)
+	at := &m.server(c.at).cuts
+	for *at != i {
+		at = &m.cuts.At(*at).next
+	}
+	*at = c.next
+	return c
+}
+
 // shorten applies c to its train, which is in flight.
 func (m *trains) shorten(c *cut) {
 	t := m.all.At(c.train)
@@ -139,7 +164,7 @@ func (m *trains) leavesPartition(s *server, a *service) bool {
 	if m.parts == nil || s.slice != nil {
 		return false
 	}
-	return m.partitionAt(a.msg, a.next) != int32(s.of)
+	return m.partitionAt(m.messages.At(a.msg).stages, a.next) != int32(s.of)
 }
 
 // applyCut removes the flits that do not come from the trains in service and from the

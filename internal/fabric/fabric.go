@@ -122,9 +122,10 @@ func (a *Arrival) Gap() (gap Time, ok bool) {
 
 // Config is the configuration of a Fabric.
 type Config struct {
-	Fidelity Fidelity
+	Fidelity Fidelity   // with several threads, Train
 	Flit     Bytes      // size of a flit
 	HBM      memory.HBM // description of every slice
+	Slices   int        // number of slices; only needed with several threads
 
 	stepwise bool // single-flit messages reserve no links; only in tests
 }
@@ -168,18 +169,25 @@ func (c *tally) stats() Stats {
 	return s
 }
 
-// Fabric simulates the links and HBM channels of a machine.
+// Fabric simulates the links and HBM channels of a machine. If several threads run the
+// partitions of the engine, each has a Fabric, and all of them share the links and messages.
 type Fabric struct {
 	eng      *sim.Engine
+	shared   *shared
 	cfg      Config
 	net      Network
 	parts    Partitioned // nil if the network has one partition
 	model    model
 	messages sim.Pool[message]
 	arrival  Arrival // result of Arrival
-	newest   []int32 // the message that was sent last on each queue, plus one; 0 if it has ended
 	observe  func(Passage)
 	waited   Time // total wait of the first flit of the message that ended last
+}
+
+// shared is what the fabrics of all threads share.
+type shared struct {
+	fabrics []*Fabric // by thread
+	newest  []int32   // the message that was sent last on each queue, plus one; 0 if it has left its SIP or ended
 }
 
 // chain links the messages of a queue. Each message starts when the previous one has left
@@ -273,7 +281,8 @@ func New(eng *sim.Engine, net Network, cfg Config) *Fabric {
 	if cfg.Flit <= 0 {
 		panic(fmt.Sprintf("fabric: flit of %v", cfg.Flit))
 	}
-	f := &Fabric{eng: eng, cfg: cfg, net: net}
+	f := &Fabric{eng: eng, cfg: cfg, net: net, shared: &shared{}}
+	f.shared.fabrics = []*Fabric{f}
 	if f.parts, _ = net.(Partitioned); eng.Lookahead() == 0 {
 		f.parts = nil
 	}
@@ -283,6 +292,29 @@ func New(eng *sim.Engine, net Network, cfg Config) *Fabric {
 		f.model = newTrains(f)
 	}
 	return f
+}
+
+// Of returns the fabric of the thread that runs partition i of the engine.
+func (f *Fabric) Of(i int32) *Fabric {
+	if i == 0 {
+		return f.shared.fabrics[0]
+	}
+	return f.shared.fabrics[int(i-1)%len(f.shared.fabrics)]
+}
+
+// Settle prepares for several threads: they continue with the links that this one has used.
+func (f *Fabric) Settle() {
+	if m, ok := f.model.(*trains); ok {
+		m.settle()
+	}
+}
+
+// share returns a fabric for the thread of e that shares the messages of f.
+func (f *Fabric) share(e *sim.Engine) *Fabric {
+	other := &Fabric{eng: e, cfg: f.cfg, net: f.net, shared: f.shared, parts: f.parts}
+	other.messages.Share(&f.messages)
+	f.shared.fabrics = append(f.shared.fabrics, other)
+	return other
 }
 
 // Observe sets the function that is called for every flit or train that a link serves, and
@@ -380,14 +412,23 @@ func (f *Fabric) untilBorder(i, st int32) []stage {
 	return m.stages[st:]
 }
 
+// AddQueue prepares for transfers of the queue with the given number. It must be called before
+// several threads run; else, Send does it.
+func (f *Fabric) AddQueue(queue int32) {
+	if n := int(queue) + 1 - len(f.shared.newest); n > 0 {
+		f.shared.newest = append(f.shared.newest, make([]int32, n)...)
+	}
+}
+
 // enqueue adds message i to a queue and reports whether it follows another message there.
 func (f *Fabric) enqueue(i, queue int32) bool {
-	for len(f.newest) <= int(queue) {
-		f.newest = append(f.newest, 0)
+	if len(f.shared.newest) <= int(queue) {
+		f.AddQueue(queue)
 	}
 	f.messages.At(i).chain = chain{queue: queue}
-	previous := f.newest[queue] - 1
-	f.newest[queue] = i + 1
+	newest := &f.shared.newest[queue]
+	previous := *newest - 1
+	*newest = i + 1
 	if previous < 0 {
 		return false
 	}
@@ -404,6 +445,25 @@ func (f *Fabric) startNext(i int32) {
 		f.messages.At(i).chain.next = 0
 		f.begin(next)
 	}
+}
+
+// leaveQueue removes message i, which has left its SIP or ended, from its queue.
+func (f *Fabric) leaveQueue(i int32) {
+	f.startNext(i)
+	m := f.messages.At(i)
+	m.queued = false
+	if newest := &f.shared.newest[m.chain.queue]; *newest == i+1 {
+		*newest = 0
+	}
+}
+
+// leave calls the Left event of message i. Another thread continues with the message.
+func (f *Fabric) leave(i int32) {
+	m := f.messages.At(i)
+	if m.queued {
+		f.leaveQueue(i)
+	}
+	f.eng.Call(m.left.event)
 }
 
 // setStages sets b.stages to the servers of a message in order: the HBM slice to read from,
@@ -428,15 +488,12 @@ func (f *Fabric) checkBank(b *Bank, n Bytes) {
 
 // finish ends message i now: it frees the message and calls its Done event.
 func (f *Fabric) finish(i int32) {
-	done := f.messages.At(i).Done
-	if f.messages.At(i).queued {
-		f.startNext(i)
-		if newest := &f.newest[f.messages.At(i).chain.queue]; *newest == i+1 {
-			*newest = 0
-		}
+	m := f.messages.At(i)
+	done := m.Done
+	if m.queued {
+		f.leaveQueue(i)
 	}
 	if f.observe != nil {
-		m := f.messages.At(i)
 		f.waited, m.waits = m.waits, 0
 	}
 	f.messages.Put(i)

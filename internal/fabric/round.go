@@ -40,11 +40,11 @@ func (m *trains) serveRound(s *server, i int32) bool {
 	m.round = append(m.round[:0], i)
 	switch {
 	case s.slice != nil && t.atSource && m.gatherReads(s, q):
-		m.rounds++
+		m.rounds += m.step
 		m.readRound(s)
 		return true
 	case s.slice == nil && !t.atSource && m.gatherArrived(s, q):
-		m.rounds++
+		m.rounds += m.step
 		m.linkRound(s)
 		return true
 	}
@@ -65,17 +65,17 @@ func (m *trains) gatherReads(s *server, q *trainQueue) bool {
 		if !t.atSource || m.messages.At(t.msg).banks.Read.Region.Rows > 1 {
 			return false
 		}
-		if t.flits > s.turn {
+		if t.flits > s.turn() {
 			least, share = min(least, t.flits), min(share, m.share(&t.flitRange))
 		}
 	}
-	if least == math.MaxInt64 || least < leastRound*s.turn {
+	if least == math.MaxInt64 || least < leastRound*s.turn() {
 		return false
 	}
 	k := max(least, share)
 	*q = trainQueue{}
 	for _, j := range m.round {
-		if t := m.all.At(j); t.flits-k >= s.turn {
+		if t := m.all.At(j); t.flits-k >= s.turn() {
 			rest := t.restAfter(k)
 			t.flitRange = t.firstFlits(k)
 			m.keepAtSource(s, rest)
@@ -187,10 +187,10 @@ func (m *trains) sendRead(s *server, a *service, i int32, head Time) {
 // they are many.
 func (m *trains) gatherArrived(s *server, q *trainQueue) bool {
 	t := m.all.At(m.round[0])
-	if t.flits <= s.turn {
+	if t.flits <= s.turn() {
 		return false
 	}
-	limit := t.arrival(max(s.turn, t.flits/4))
+	limit := t.arrival(max(s.turn(), t.flits/4))
 	end, share := t.end, m.share(&t.flitRange)
 	for before, j := int32(0), q.first; j != 0; {
 		o := m.all.At(j)
@@ -207,7 +207,7 @@ func (m *trains) gatherArrived(s *server, q *trainQueue) bool {
 		} else {
 			q.remove(&m.all, before, j)
 			m.round = append(m.round, j)
-			if o.flits > s.turn {
+			if o.flits > s.turn() {
 				end, share = min(end, o.end), min(share, m.share(&o.flitRange))
 			}
 		}
@@ -218,8 +218,8 @@ func (m *trains) gatherArrived(s *server, q *trainQueue) bool {
 	}
 	for _, j := range m.round {
 		o := m.all.At(j)
-		k := max(o.arrivedBy(end), share, s.turn)
-		if o.flits-k >= max(s.turn, maxRest*k) {
+		k := max(o.arrivedBy(end), share, s.turn())
+		if o.flits-k >= max(s.turn(), maxRest*k) {
 			rest := o.restAfter(k)
 			o.flitRange = o.firstFlits(k)
 			m.requeue(s, rest)

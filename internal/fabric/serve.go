@@ -106,12 +106,12 @@ func (m *trains) flitsToServe(s *server, t *flitRange) int64 {
 	if other == nil {
 		return t.flits
 	}
-	k := max(s.turn, min(m.share(t), m.share(&other.flitRange)))
+	k := max(s.turn(), min(m.share(t), m.share(&other.flitRange)))
 	if !t.atSource {
 		if other.head > t.head {
 			k = max(k, t.arrivedBy(other.head))
 		}
-		if t.flits-k < s.turn {
+		if t.flits-k < s.turn() {
 			return t.flits // the rest would be too small for a train
 		}
 	}
@@ -144,7 +144,7 @@ func (m *trains) cutForNext(s *server, i int32) {
 	if s.spareRate(&t.flitRange, start) < fullRate {
 		return
 	}
-	small := t.flits <= s.turn
+	small := t.flits <= s.turn()
 	for j := range s.active {
 		if a := &s.active[j]; t.class < a.class || t.class == a.class && !small {
 			m.yield(s, j, &m.all.At(i).flitRange)
@@ -199,7 +199,7 @@ func (m *trains) keptFlits(s *server, a *service, t *flitRange) int64 {
 	if t.class != a.class {
 		return k
 	}
-	share := max(s.turn, min(m.share(&a.flitRange), m.share(t)))
+	share := max(s.turn(), min(m.share(&a.flitRange), m.share(t)))
 	var least int64 // flits that may remain
 	switch {
 	case a.atSource:
@@ -207,7 +207,7 @@ func (m *trains) keptFlits(s *server, a *service, t *flitRange) int64 {
 			k = max(k, share)
 		}
 		if t.atSource {
-			least = s.turn
+			least = s.turn()
 		}
 	case s.slice == nil:
 		least = share
@@ -402,28 +402,31 @@ func (m *trains) trainBytes(t *flitRange) Bytes {
 	return m.messages.At(t.msg).Bytes - Bytes(t.first)*m.cfg.Flit
 }
 
-// partition returns the partition in which message i is at a stage that follows a link, while
-// the engine is split; else the current one.
+// partition returns the partition in which message i is at stage st, or at its destination,
+// while the engine is split; else the current one. The link before the stage must be in the
+// current partition.
 func (m *trains) partition(i, st int32) int32 {
 	if !m.eng.IsSplit() {
 		return m.eng.Current()
 	}
-	return m.partitionAt(i, st)
+	return m.partitionAt(m.messages.At(i).stages, st)
 }
 
-// partitionAt returns the partition in which message i is at a stage that follows a link, or at
-// its destination.
-func (m *trains) partitionAt(i, st int32) int32 {
-	stages := m.messages.At(i).stages
-	if int(st) < len(stages) && stages[st] >= 0 {
-		return int32(m.link(stages[st]).of)
+// partitionAt implements partition, also if the engine is not split.
+func (m *trains) partitionAt(stages []stage, st int32) int32 {
+	before := st - 1
+	for before > 0 && stages[before] < 0 { // at most an HBM slice
+		before--
 	}
-	for st--; st > 0 && stages[st] < 0; st-- { // at most an HBM slice
-	}
-	if stages[st] < 0 {
+	if stages[before] < 0 {
 		return m.eng.Current()
 	}
-	return int32(m.link(stages[st]).after)
+	l := m.link(stages[before])
+	if l.of != l.after && int(st) < len(stages) && stages[st] >= 0 {
+		of, _ := m.parts.Partitions(stages[st]) // the state of that link is not of this partition
+		return of
+	}
+	return int32(l.after)
 }
 
 // arriveAt schedules the arrival of train i at the server of stage `at`, which is in the given

@@ -17,10 +17,12 @@ type server struct {
 	perFlit Time      // service time of a whole flit
 	woken   Time      // time of the pending evFree event plus one; 0 for none
 	waits
-	turn  int64         // least number of flits after which two messages take turns
+	least int32         // see turn
+	cuts  int32         // the first of the cuts whose evCut is pending; 0 if there is none
 	slice *memory.Slice // nil for a link
 	key   stage
 	feeds stage      // of a slice: the link that it feeds; or none, or notKnown
+	_     int64      // completes a cache line
 	first [1]service // memory of active until two trains are in service
 }
 
@@ -37,8 +39,6 @@ type service struct {
 	pace        Time   // time between the services of two flits, which is longer in a round
 	round       uint64 // number of the round in which the train is served; 0 if it is served alone
 	next        int32  // index of the next server in the stages of the message
-	cut         int32  // number of the latest cut for the next server; 0 if none
-	cutSeq      uint32 // the seq of that cut; another cut may use the number later
 	taken       Time   // delay by rate-limited trains; only at an HBM slice
 	passage     uint64 // the ID for the observer; 0 without one
 }
@@ -82,7 +82,7 @@ func (m *trains) findServer(st stage) *server {
 	if !ok {
 		l := m.link(st)
 		l.served = true
-		s := m.newServer(server{linkState: *l, key: st, turn: m.turn})
+		s := m.newServer(server{linkState: *l, key: st, least: int32(m.turn)})
 		s.perFlit = s.hop.Bandwidth.Serialize(m.cfg.Flit)
 		m.byLink[st] = s
 		return s
@@ -95,11 +95,14 @@ func (m *trains) findServer(st stage) *server {
 		m.slices[slice] = m.newServer(server{
 			linkState: linkState{used: true}, feeds: notKnown, key: st, slice: memory.NewSlice(h),
 			perFlit: h.BurstTime * Time(m.cfg.Flit) / Time(h.Burst) / Time(h.Channels),
-			turn:    max(m.turn, groupsPerTurn*int64(Bytes(h.Channels)*h.Burst/m.cfg.Flit)),
+			least:   int32(max(m.turn, groupsPerTurn*int64(Bytes(h.Channels)*h.Burst/m.cfg.Flit))),
 		})
 	}
 	return m.slices[slice]
 }
+
+// turn returns the least number of flits after which two messages take turns.
+func (s *server) turn() int64 { return int64(s.least) }
 
 // serverBatch is the number of servers that are allocated at a time. Servers never move. A
 // batch is so large that it starts at a cache line.

@@ -47,16 +47,17 @@ func (m *trains) passSingleFlit(i int32, link stage) {
 			return
 		}
 		link = msg.stages[st]
-		crosses := l.of != l.after
-		// Messages of this instant keep their order. A message reserves no link behind the one
-		// of its Left event, so that both are withdrawn together, and none in another partition.
-		if l = m.link(link); at == now || leaves || crosses || !m.isIdle(l, link, now) || m.cfg.stepwise {
+		// A message reserves no link in another partition.
+		if l.of != l.after {
 			msg.at = uint16(st)
-			in := m.eng.Current()
-			if crosses {
-				in = m.partition(i, int32(st))
-			}
-			m.eng.AtIn(in, at, m.target, evSingleFlit|msg.sequence(), uint64(link)<<32|uint64(uint32(i)))
+			m.eng.AtIn(m.partition(i, int32(st)), at, m.target, evSingleFlit|msg.sequence(), uint64(link)<<32|uint64(uint32(i)))
+			return
+		}
+		// Messages of this instant keep their order. A message reserves no link behind the one
+		// of its Left event, so that both are withdrawn together.
+		if l = m.link(link); at == now || leaves || !m.isIdle(l, link, now) || m.cfg.stepwise {
+			msg.at = uint16(st)
+			m.eng.At(at, m.target, evSingleFlit|msg.sequence(), uint64(link)<<32|uint64(uint32(i)))
 			return
 		}
 	}

@@ -123,7 +123,7 @@ type trains struct {
 	slices      []*server       // by HBM slice
 	turn        int64           // turnBytes in flits, at least 1
 	cuts        sim.Pool[cut]
-	cutSeq      uint32  // of the latest cut
+	step        uint64  // number of threads, by which the numbers of a thread's cuts and rounds grow
 	reading     runs    // reused by every read
 	round       []int32 // trains that are served together; reused by every round
 	places      []place // of the trains of a round at a link; reused
@@ -178,6 +178,7 @@ const (
 	evFinish                         // the last byte of a message arrives
 	evArriving                       // flits of a message with a notice arrive at their destination
 	evCut                            // the last flit arrives of a train that was cut after its head had arrived
+	evCutKnown                       // a server in another partition learns that such a train was cut
 	evShorten                        // a server in another partition learns that a train in flight to it was cut
 	evSingleFlit                     // a single-flit message arrives at its next link
 	evSingleFlitEnd                  // a single-flit message arrives at its destination
@@ -191,13 +192,40 @@ const (
 // newTrains returns an idle Train model.
 func newTrains(f *Fabric) *trains {
 	n := f.net.NumLinks()
-	m := &trains{Fabric: f, links: make([]linkState, n), limits: make([]limit, n), byLink: make([]*server, n)}
+	m := &trains{Fabric: f, links: make([]linkState, n), limits: make([]limit, n), byLink: make([]*server, n), slices: make([]*server, f.cfg.Slices+1), step: 1}
 	m.growRuns()
 	m.all.Add(train{}) // number 0 means none
 	m.cuts.Add(cut{})  // likewise
 	m.turn = max(1, turnBytes/int64(f.cfg.Flit))
-	m.target = f.eng.Register(m)
+	if m.step = uint64(len(f.eng.Threads())); m.step > 1 {
+		for i := range m.limits {
+			m.isUnlimited(stage(i))
+		}
+	}
+	m.target = f.eng.RegisterEach(func(e *sim.Engine) sim.Handler {
+		if e == f.eng {
+			return m
+		}
+		return m.onThread(e)
+	})
+	for _, other := range f.shared.fabrics[1:] {
+		other.model.(*trains).target = m.target
+	}
 	return m
+}
+
+// onThread returns a model for the thread of e that shares links, messages and trains with m.
+func (m *trains) onThread(e *sim.Engine) *trains {
+	f := m.Fabric.share(e)
+	other := &trains{
+		Fabric: f, links: m.links, limits: m.limits, byLink: m.byLink, slices: m.slices, turn: m.turn,
+		step: m.step, rounds: uint64(len(f.shared.fabrics)) - 1,
+	}
+	f.model = other
+	other.growRuns()
+	other.all.Share(&m.all)
+	other.cuts.Share(&m.cuts)
+	return other
 }
 
 // Handle handles an event of the model. The event constants say what each kind means.
@@ -221,7 +249,9 @@ func (m *trains) Handle(kind sim.Kind, arg uint64) {
 	case evArriving:
 		m.arriving(int32(arg))
 	case evCut:
-		m.applyCut(m.cuts.Take(int32(arg)))
+		m.applyCut(m.takeCut(int32(arg)))
+	case evCutKnown:
+		m.expectCut(int32(arg))
 	case evShorten:
 		c := m.cuts.Take(int32(arg))
 		m.shorten(&c)
@@ -234,18 +264,20 @@ func (m *trains) Handle(kind sim.Kind, arg uint64) {
 			m.finish(i)
 		}
 	case evLeft:
-		if l := &m.messages.At(int32(uint32(arg))).left; l.seq == uint32(arg>>32) {
-			m.eng.Call(l.event)
+		if i := int32(uint32(arg)); m.messages.At(i).left.seq == uint32(arg>>32) {
+			m.leave(i)
 		}
 	case evSingleFlitLeft:
 		if i := int32(arg); m.messages.At(i).sequence() == kind&^kindMask {
-			m.eng.Call(m.messages.At(i).left.event)
+			m.leave(i)
 		}
 	}
 }
 
 func (m *trains) stats(id topology.LinkID) Stats {
-	m.countRuns()
+	for _, f := range m.shared.fabrics {
+		f.model.(*trains).countRuns()
+	}
 	l := &m.links[id]
 	var t tally
 	if s := m.byLink[id]; s != nil {

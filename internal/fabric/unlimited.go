@@ -41,13 +41,30 @@ func (m *trains) isUnlimited(st stage) bool {
 	return st >= 0 && (m.limits[st] == unlimited || m.limits[st] == 0 && m.findLimit(st))
 }
 
-// findLimit sets m.limits of a link and reports whether its bandwidth is unlimited.
+// findLimit sets m.limits of a link and reports whether its bandwidth is unlimited. A train
+// skips no link that leads to another partition.
 func (m *trains) findLimit(link stage) bool {
 	m.limits[link] = limited
-	if m.link(link).hop.Bandwidth == topology.Unlimited {
+	if m.net.Hop(link).Bandwidth == topology.Unlimited && !m.crosses(link) {
 		m.limits[link] = unlimited
 	}
 	return m.limits[link] == unlimited
+}
+
+// crosses reports whether a link leads to another partition.
+func (m *trains) crosses(link stage) bool {
+	if m.parts == nil {
+		return false
+	}
+	of, after := m.parts.Partitions(link)
+	return of != after
+}
+
+// settle moves the bytes of all runs to the counters of their links and clears the table.
+func (m *trains) settle() {
+	m.countRuns()
+	clear(m.runs)
+	m.usedRuns = 0
 }
 
 // passUnlimited adds the given number of bytes to the counters of the links of unlimited

@@ -5,7 +5,7 @@ import "sync"
 // Pool stores items by number, so that events can refer to them. Numbers are reused. Items do
 // not move. The zero Pool is empty; Get and Add make it ready for the other methods.
 //
-// Threads can share the items of a pool: each uses a Pool of its own that Share has returned.
+// Threads can share the items of a pool: each uses a Pool of its own (see Share).
 type Pool[T any] struct {
 	chunks *[poolChunks]*[poolChunk]T
 	unused []int32 // numbers of removed items
@@ -28,12 +28,11 @@ const (
 	mostSpare  = 4 * poolChunk // unused numbers that a pool keeps for itself if it shares them
 )
 
-// Share returns a pool for another thread that has the items of p.
-func (p *Pool[T]) Share() *Pool[T] {
-	p.init()
-	q := &Pool[T]{chunks: p.chunks, store: p.store}
-	p.store.pools = append(p.store.pools, q)
-	return q
+// Share makes p, which is empty, share the items of q. p must not move.
+func (p *Pool[T]) Share(q *Pool[T]) {
+	q.init()
+	p.chunks, p.store = q.chunks, q.store
+	p.store.pools = append(p.store.pools, p)
 }
 
 // init prepares p for its first item.
