@@ -149,7 +149,10 @@ func (c *Core) land(r *pe.Request) {
 	c.m.landing = *r.Remote
 	r.Remote = &c.m.landing
 	r.Remote.Lands = true
-	if r.Order != 0 {
+	switch {
+	case r.ID == 0: // only the op log needs to know when it has ended there
+		r.Remote.Acknowledged, r.Done = r.Done, sim.Event{}
+	case r.Order != 0:
 		c.m.transfers.At(int32(r.Done.Arg)).acks++
 		r.Remote.Acknowledged = sim.Event{Target: r.Done.Target, Kind: evWriteKnown, Arg: r.Done.Arg}
 	}
@@ -202,10 +205,13 @@ type transfer struct {
 
 // addTransfer adds a transfer to those in flight. It returns two events. Each request of
 // the transfer must call `begun` when it begins to read, and `ended` when it has written
-// its data.
+// its data. Only the op log needs `begun`.
 func (m *System) addTransfer(t transfer) (begun, ended sim.Event) {
 	n := uint64(m.transfers.Add(t))
-	return m.event(evBegun, n), m.event(evEnded, n)
+	if t.id != 0 {
+		begun = m.event(evBegun, n)
+	}
+	return begun, m.event(evEnded, n)
 }
 
 // Copy adds a copy by the host of the given kind and number of parts. It returns two

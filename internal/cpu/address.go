@@ -89,7 +89,7 @@ func (c *Core) find(b *tl.Block, op memory.Op) error {
 	if b.Shape.Rank == 1 && b.Ptr.Rank == 1 && b.Ptr.Stride[0] == 1 && b.Valid.Dim[0] > 0 {
 		s := c.lastShard(op)
 		va, n := memory.VA(b.Ptr.Addr), memory.Bytes(b.Valid.Dim[0])*memory.Bytes(b.DType.Size())
-		if s.holds(va, n, c.m.Addresses) || c.findShard(s, va) && s.holds(va, n, c.m.Addresses) {
+		if s.holds(va, n, c.m.Addresses(va)) || c.findShard(s, va) && s.holds(va, n, c.m.Addresses(va)) {
 			c.pieces = append(c.pieces[:0], pe.Access{Memory: s.memory, Region: memory.Contiguous(s.addr+memory.Addr(va-s.va), n), Slice: s.slice})
 			return nil
 		}
@@ -105,9 +105,10 @@ func (s *knownShard) holds(va memory.VA, n memory.Bytes, space *memory.Space) bo
 
 // findShard sets s to the shard that contains va, and reports whether there is one.
 func (c *Core) findShard(s *knownShard, va memory.VA) bool {
-	base, shard, ok := c.m.Addresses.Shard(va)
+	space := c.m.Addresses(va)
+	base, shard, ok := space.Shard(va)
 	if ok {
-		*s = knownShard{base, shard.Bytes, shard.Addr, shard.Memory, c.m.Slice(shard.Memory), c.m.Addresses.Unmaps()}
+		*s = knownShard{base, shard.Bytes, shard.Addr, shard.Memory, c.m.Slice(shard.Memory), space.Unmaps()}
 	}
 	return ok
 }
@@ -194,7 +195,7 @@ func (m *System) newRemote(op memory.Op, from, dest memory.ID, path []topology.L
 	if op == memory.Read {
 		return &pe.Remote{ReadWay: way}
 	}
-	return &pe.Remote{Border: m.Border(path), WriteWay: way}
+	return &pe.Remote{Border: m.Border(path), WriteWay: way, ReportWay: m.ControlTime(path)}
 }
 
 // ControlTime returns how long a credit, the request of a read or an acknowledgement takes

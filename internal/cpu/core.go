@@ -76,12 +76,13 @@ type Launch struct {
 
 // New returns an idle core of PE p for launch l, and clears the signals of the rank.
 func New(m *System, l *Launch, p *Element, rank int) *Core {
+	m = p.system
 	s := &m.Graph.Spec().PE
 	c := &Core{
 		m: m, eng: m.Engine, pe: p, launch: l, rank: rank, home: l.Home(rank), limit: endedLimit, trace: p.trace,
 		dispatch: s.CPU.Clock.Cycles(s.CPU.DispatchCycles), scheduler: s.Scheduler.Overhead, poll: l.Poll,
 	}
-	if m.Measuring {
+	if m.main().Measuring {
 		c.usage = &pe.Usage{}
 	}
 	p.DMA.Usage, p.Pipeline.Usage = c.usage, c.usage
@@ -188,9 +189,7 @@ func (c *Core) Now() simtime.Time { return c.now }
 
 // Print prints a line for the user.
 func (c *Core) Print(text string) {
-	if c.m.Print != nil {
-		c.m.Print(text)
-	}
+	c.m.print(text)
 }
 
 // makeSpace evicts tiles from TCM until n bytes are free, and waits until the evicted tiles
@@ -234,7 +233,7 @@ func (c *Core) newTileOf(v *tl.Value, n memory.Bytes, parts int, keep []int32) e
 // recordMaker records the operation that made a tile. When the tile is freed or evicted,
 // forget passes this operation to Data, which then drops the value.
 func (c *Core) recordMaker(v *tl.Value) {
-	if c.m.Data == nil {
+	if c.m.main().Data == nil {
 		return
 	}
 	if c.pe.Tiles.Forget == nil {
@@ -248,7 +247,7 @@ func (c *Core) recordMaker(v *tl.Value) {
 // this tile.
 func (c *Core) forget(slot int32) {
 	for _, id := range c.tiles[slot] {
-		c.m.Data.Forget(id)
+		c.m.main().Data.Forget(id)
 	}
 	c.tiles[slot] = c.tiles[slot][:0]
 }
@@ -311,7 +310,7 @@ func (c *Core) Scratch(n int64) (int64, error) {
 // Bytes waits until a tile is ready, and returns its value. It returns ErrNoValues if
 // values are not computed.
 func (c *Core) Bytes(v tl.Value) ([]byte, error) {
-	if c.m.Data == nil {
+	if c.m.main().Data == nil {
 		return nil, ErrNoValues
 	}
 	if err := c.tick(); err != nil {
@@ -328,10 +327,10 @@ func (c *Core) Bytes(v tl.Value) ([]byte, error) {
 	c.now = max(c.now, c.pe.Tiles.Ready(v.Slot))
 	c.traceWait("value", began, c.pe.Tiles.MadeBy(v.Slot))
 	c.sync()
-	if err := c.m.Data.Flush(); err != nil {
+	if err := c.m.main().Data.Flush(); err != nil {
 		return nil, err
 	}
-	return c.m.Data.Value(v.ID)
+	return c.m.main().Data.Value(v.ID)
 }
 
 var _ tl.Machine = (*Core)(nil)

@@ -37,6 +37,7 @@ type notification struct {
 
 	// Between SIPs:
 	way     simtime.Time // how long a report of the sender takes; 0 within a SIP
+	writes  pe.Writes    // earlier writes of the sender to the SIP of the PE
 	fenced  bool         // the sender has not reported that its earlier accesses have taken effect
 	arrived bool
 	by      sim.Mark // the activity that the report is about, in a trace
@@ -66,6 +67,7 @@ func (c *Core) Notify(peer, number int, op tl.SignalOp, value int64) error {
 	}
 	if r.Remote != nil {
 		n.way, n.fenced = c.m.ControlTime(c.path), !c.pe.DMA.SettledOutside(n.order, int32(to.SIP))
+		n.writes = c.pe.DMA.WritesTo(int32(to.SIP), n.order)
 	}
 	i := uint64(c.m.notifications.Add(n))
 	if n.fenced {
@@ -88,10 +90,10 @@ func checkSignal(number int) error {
 func (m *System) notifyRemote(n *notification, i uint64) {
 	switch {
 	case !n.arrived || n.fenced:
-	case n.from.DMA.Landed(n.order, int32(n.to.SIP)):
+	case n.to.DMA.Remotes.Landed(n.writes):
 		m.notify(m.notifications.Take(int32(i)))
 	default:
-		n.from.DMA.AfterLanded(n.order, int32(n.to.SIP), n.way, m.event(evApplied, i))
+		n.to.DMA.Remotes.AfterLanded(n.writes, m.event(evApplied, i))
 	}
 }
 

@@ -1,7 +1,9 @@
 package cpu
 
 import (
+	"cmp"
 	"errors"
+	"slices"
 	"strconv"
 
 	"github.com/kernbench/kernbench/internal/fabric"
@@ -17,7 +19,7 @@ import (
 // System is the state that the CPUs of a machine share: the simulation engine, the fabric,
 // the op log, and the functions through which a CPU uses the rest of the machine. Its
 // exported fields are set before the first PE is initialized; Data, Print and Measuring may
-// be set at any time.
+// be set at any time. If several threads run the SIPs, each has a System.
 type System struct {
 	Engine *sim.Engine
 	Graph  *topology.Graph
@@ -33,8 +35,8 @@ type System struct {
 	Lines     bool // record the source lines of kernels in the log
 	Measuring bool // measure the usage of the PEs of programs that start from now on
 
-	// Addresses maps virtual addresses to the shards of tensors.
-	Addresses *memory.Space
+	// Addresses returns the space that maps a virtual address to the shard of a tensor.
+	Addresses func(va memory.VA) *memory.Space
 	// Find appends the parts of memory behind a range of virtual addresses, in row-major
 	// order. There is one part if the range is in one shard.
 	Find func(to []pe.Access, va memory.VA, rows int64, rowBytes, stride memory.Bytes) ([]pe.Access, error)
@@ -44,6 +46,9 @@ type System struct {
 	Reserve func(p *Element, n memory.Bytes) (memory.VA, pe.Access, error)
 	Release func(p *Element, va memory.VA)
 
+	threads       []*System // by thread; the first is the System that was initialized
+	remotes       *pe.Remotes
+	printed       []printed // texts that kernels have printed in this window
 	callers       tl.Callers
 	costs         pe.Costs
 	command       pe.Command        // the command that a core passes to its engines
@@ -93,9 +98,62 @@ var ErrNoValues = errors.New("values are not computed in this run: leave out --d
 
 // Init registers the system with its simulation engine.
 func (m *System) Init() {
-	m.costs = pe.NewCosts(&m.Graph.Spec().PE)
-	m.target = m.Engine.Register(m)
+	var all []*System
+	remotes := pe.NewRemotes(m.Engine, m.Fabric)
+	target := m.Engine.RegisterEach(func(e *sim.Engine) sim.Handler {
+		t := m
+		if len(all) > 0 {
+			t = new(*m)
+			t.Engine, t.Fabric = e, m.Fabric.OnThread(len(all))
+			t.transfers.Share(&m.transfers)
+			t.notifications.Share(&m.notifications)
+		}
+		t.remotes, t.costs = remotes[len(all)], pe.NewCosts(&m.Graph.Spec().PE)
+		all = append(all, t)
+		return t
+	})
+	for _, t := range all {
+		t.target, t.threads = target, all
+	}
 	m.receives = map[oplog.ID]*receive{}
+	m.Engine.WindowEnded = m.flushPrints
+}
+
+// main returns the System of the first thread, which has the settings that may change.
+func (m *System) main() *System { return m.threads[0] }
+
+// printed is a text that a kernel has printed.
+type printed struct {
+	at        simtime.Time
+	partition int32
+	text      string
+}
+
+// print prints a text of a kernel. Texts of kernels in several SIPs appear in order of time.
+func (m *System) print(text string) {
+	to := m.main().Print
+	switch in := m.Engine.Current(); {
+	case to == nil:
+	case in == 0:
+		to(text)
+	default:
+		m.printed = append(m.printed, printed{m.Engine.Now(), in, text})
+	}
+}
+
+// flushPrints prints the texts of a window.
+func (m *System) flushPrints() {
+	var all []printed
+	for _, t := range m.threads {
+		all = append(all, t.printed...)
+		t.printed = t.printed[:0]
+	}
+	slices.SortStableFunc(all, func(a, b printed) int {
+		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.partition, b.partition))
+	})
+	for _, p := range all {
+		m.Print(p.text)
+	}
 }
 
 func (m *System) event(kind sim.Kind, arg uint64) sim.Event {
@@ -170,11 +228,12 @@ type Element struct {
 
 // Init initializes the engines of a PE. They record their activities in t unless it is nil.
 func (p *Element) Init(m *System, t *pe.Trace) {
+	m = m.threads[m.Engine.ThreadOf(pe.PartitionOf(int32(p.SIP)))]
 	s := &m.Graph.Spec().PE
 	p.system, p.trace = m, t
 	p.Tiles.Init(s.TCM.Size)
 	p.DMA.Init(m.Engine, m.Fabric, &s.DMA, &s.TCM, &p.Tiles)
-	p.DMA.SIP = int32(p.SIP)
+	p.DMA.SIP, p.DMA.Remotes = int32(p.SIP), m.remotes
 	p.Pipeline.Init(m.Engine, &p.Tiles, &p.DMA)
 	p.DMA.Trace, p.Pipeline.Trace = t, t
 	if m.Log.Kept() {

@@ -294,13 +294,8 @@ func New(eng *sim.Engine, net Network, cfg Config) *Fabric {
 	return f
 }
 
-// Of returns the fabric of the thread that runs partition i of the engine.
-func (f *Fabric) Of(i int32) *Fabric {
-	if i == 0 {
-		return f.shared.fabrics[0]
-	}
-	return f.shared.fabrics[int(i-1)%len(f.shared.fabrics)]
-}
+// OnThread returns the fabric of the thread with the given number.
+func (f *Fabric) OnThread(thread int) *Fabric { return f.shared.fabrics[thread] }
 
 // Settle prepares for several threads: they continue with the links that this one has used.
 func (f *Fabric) Settle() {

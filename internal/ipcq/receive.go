@@ -75,7 +75,7 @@ func (r *Ring) Post(rc *Receive) {
 	if r.traced {
 		rc.Line = r.To.DMA.Trace.Line
 	}
-	if r.posted = append(r.posted, rc); r.taken < r.sent {
+	if r.posted = append(r.posted, rc); r.hasBatch() {
 		r.match()
 	}
 }
@@ -83,15 +83,24 @@ func (r *Ring) Post(rc *Receive) {
 // Waiting reports whether the ring has a message that no receive has requested and whose
 // first fragment is visible.
 func (r *Ring) Waiting() bool {
-	return len(r.posted) == 0 && r.taken < r.sent && r.batches.At(0).known > 0
+	return len(r.posted) == 0 && r.hasBatch() && r.batch(r.popped).known > 0
+}
+
+// hasBatch reports whether there is a batch that the receiver has not taken, and of which it
+// knows.
+func (r *Ring) hasBatch() bool {
+	if r.remote != nil {
+		return r.popped != r.remote.reached
+	}
+	return r.taken < r.sent
 }
 
 // match assigns fragments to the posted receives, in order, and starts to copy the fragments
 // out of their slots. It also computes the copies of fragments that will be visible at a
 // known time.
 func (r *Ring) match() {
-	for len(r.posted) > 0 && r.taken < r.sent {
-		rc, b := r.posted[0], r.batches.At(0)
+	for len(r.posted) > 0 && r.hasBatch() {
+		rc, b := r.posted[0], r.batch(r.popped)
 		if r.taken == b.first+uint64(b.known) {
 			return
 		}

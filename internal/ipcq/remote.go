@@ -14,20 +14,36 @@ import (
 // remote is the state that only a ring between SIPs has.
 type remote struct {
 	request pe.Remote
+	credit  sim.Kind // the other bits of the kind of its evCredit events, which may be due after the ring was removed
+	queues  *Queues  // of the sender's thread
 	known   uint64   // the value of Ring.read that the sender knows
-	credit  sim.Kind // kind of its evCredit events, which may be due after the ring was removed
+	loose   bool     // the sender knows that credits may return in any order
+	reached uint32   // batches of which the receiver knows
+}
+
+// sender returns the Queues of the sender's thread.
+func (r *Ring) sender() *Queues {
+	if r.remote != nil {
+		return r.remote.queues
+	}
+	return r.queues
 }
 
 // report reports the credits whose times have been computed to the sender in another SIP.
 func (r *Ring) report() {
-	eng := r.queues.eng
-	eng.PostIn(pe.PartitionOf(r.From.DMA.SIP), eng.Now()+r.CreditTime, r.event(r.remote.credit, uint32(r.read)))
+	eng, kind := r.queues.eng, evCredit
+	if !r.inOrder {
+		kind = evCreditLoose
+	}
+	eng.PostIn(pe.PartitionOf(r.From.DMA.SIP), eng.Now()+r.CreditTime, r.event(kind|r.remote.credit, uint32(r.read)))
 }
 
 // learn records that the sender in another SIP knows the times of the credits before fragment
 // `read`, of which only the lower 32 bits are given, and wakes it if it waits for one of them.
-func (r *Ring) learn(read uint32) {
+// inOrder is the value of Ring.inOrder.
+func (r *Ring) learn(read uint32, inOrder bool) {
 	k := r.remote
+	k.loose = !inOrder
 	k.known += uint64(read - uint32(k.known))
 	if r.wakeAt > 0 && r.wakeAt <= k.known {
 		r.From.Proc.Wake()
@@ -55,7 +71,7 @@ func (r *Ring) Remote() *pe.Remote {
 // that they travel together, but at most until the time `until`. Within a SIP it does not
 // wait, since more credits are known at once.
 func (r *Ring) Gather(p *sim.Proc, n int, until simtime.Time) {
-	if r.remote == nil || r.SlotFlits == 0 || until <= r.queues.eng.Now() {
+	if r.remote == nil || r.SlotFlits == 0 || until <= p.Now() {
 		return
 	}
 	unused := int(max(r.sent, uint64(r.Slots)) - r.sent)
@@ -69,8 +85,10 @@ func (r *Ring) Gather(p *sim.Proc, n int, until simtime.Time) {
 // fence delays the visibility of a batch, which is sent to another SIP, if accesses of the
 // sender up to place o that do not end in that SIP have not taken effect.
 func (r *Ring) fence(seq uint32, o pe.Order) {
+	b := r.batch(seq)
+	b.writes = r.From.DMA.WritesTo(r.Memory.SIP, o)
 	if !r.From.DMA.SettledOutside(o, r.Memory.SIP) {
-		r.batches.At(int(seq - r.popped)).fenced = true
+		b.fenced = true
 		r.From.DMA.AfterOutside(o, r.Memory.SIP, r.event(evSettled, seq))
 	}
 }
@@ -79,14 +97,17 @@ func (r *Ring) fence(seq uint32, o pe.Order) {
 // says. It makes the fragments visible that have arrived, when the earlier accesses of the
 // sender have taken effect.
 func (r *Ring) reach(b *batch, n uint32, s arrivalStage) {
-	b.stage = s
+	if b.stage = s; s != underway && int32(n+1-r.remote.reached) > 0 {
+		r.remote.reached = n + 1
+	}
+	landed := r.To.DMA.Remotes
 	switch {
 	case s == underway || b.fenced || b.held:
-	case r.From.DMA.Landed(b.after, r.Memory.SIP):
+	case landed.Landed(b.writes):
 		r.show(b)
 	default:
 		b.held = true
-		r.From.DMA.AfterLanded(b.after, r.Memory.SIP, r.Way, r.event(evLanded, n))
+		landed.AfterLanded(b.writes, r.event(evLanded, n))
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 // Queues holds all rings of a machine and handles their events.
 type Queues struct {
 	eng    *sim.Engine
+	fab    *fabric.Fabric
 	target sim.Target
 	// OnVisible is called when a whole message is visible, with the ID of its Send in the op
 	// log. It is not called without a log.
@@ -23,14 +24,28 @@ type Queues struct {
 	remotes sim.Kind     // rings between SIPs that were added so far
 	put     pe.Request   // the latest request of PutTile; other requests are not in the cache
 	copying []pe.Request // reused by submitCopy
+	threads []*Queues    // by thread; this one is the first
 }
 
-// New returns a Queues without rings.
-func New(eng *sim.Engine) *Queues {
-	q := &Queues{eng: eng}
-	q.target = eng.Register(q)
-	return q
+// New returns a Queues without rings. If several threads run the partitions of the engine, each
+// has a Queues with the same rings; the result is that of the first.
+func New(eng *sim.Engine, fab *fabric.Fabric) *Queues {
+	var all []*Queues
+	target := eng.RegisterEach(func(e *sim.Engine) sim.Handler {
+		all = append(all, &Queues{eng: e, fab: fab.OnThread(len(all))})
+		return all[len(all)-1]
+	})
+	for i, q := range all {
+		if q.target = target; i > 0 {
+			q.rings.Share(&all[0].rings)
+		}
+	}
+	all[0].threads = all
+	return all[0]
 }
+
+// of returns the Queues of the thread that runs the SIP of an end.
+func (q *Queues) of(e *End) *Queues { return q.threads[q.eng.ThreadOf(pe.PartitionOf(e.DMA.SIP))] }
 
 // End is one end of a ring.
 type End struct {
@@ -72,7 +87,7 @@ type Ring struct {
 	used    uint64         // returned credits that the sender has taken
 	credits []simtime.Time // when the credit of fragment n arrives, at index n mod Slots
 
-	queues  *Queues
+	queues  *Queues   // of the receiver's thread
 	batches batchFIFO // batches that the receiver has not taken, in the order of sending
 	popped  uint32    // batches that the receiver has taken
 	number  int32     // identifies the ring in events
@@ -126,7 +141,7 @@ type batch struct {
 	arrival fabric.Arrival
 	stream  pe.CopyStream // the copies of fragments that have not arrived
 	by      sim.Mark      // the activity that the sender's report is about, in a trace
-	_       int64
+	writes  pe.Writes     // earlier writes of a sender in another SIP to this SIP
 }
 
 // arrivalStage says how much of a batch has arrived. It is set only for batches from other
@@ -143,18 +158,28 @@ const (
 // twice.
 type batchFIFO struct {
 	items []batch
-	head  int
+	head  int    // index of the first batch
+	added uint32 // batches that were added so far
+	fixed bool   // batch n is at index n mod len(items), which suffices for all batches
 }
 
-// Len returns the number of batches.
-func (q *batchFIFO) Len() int { return len(q.items) - q.head }
-
-// At returns batch i, counted from the first. The pointer is valid until the next add.
-func (q *batchFIFO) At(i int) *batch { return &q.items[q.head+i] }
+// batch returns the batch with number n, counted over all batches of the ring. The pointer is
+// valid until the next batch is added.
+func (r *Ring) batch(n uint32) *batch {
+	q := &r.batches
+	if q.fixed {
+		return &q.items[n%uint32(len(q.items))]
+	}
+	return &q.items[q.head+int(n-r.popped)]
+}
 
 // add adds a batch at the end and returns it. Its fields are zero or those of an earlier
 // batch whose messages are visible, so that its stream is not open.
 func (q *batchFIFO) add() *batch {
+	q.added++
+	if q.fixed {
+		return &q.items[(q.added-1)%uint32(len(q.items))]
+	}
 	n := len(q.items)
 	if n == cap(q.items) {
 		n = copy(q.items, q.items[q.head:])
@@ -170,6 +195,9 @@ func (q *batchFIFO) add() *batch {
 
 // pop removes the first batch.
 func (q *batchFIFO) pop() {
+	if q.fixed {
+		return
+	}
 	if q.head++; q.head == len(q.items) {
 		q.items, q.head = q.items[:0], 0
 	}
@@ -192,15 +220,16 @@ type Message struct {
 }
 
 const (
-	evArriving  sim.Kind = iota // the first fragment of a batch is in its slot
-	evAnnounced                 // likewise, and the sender's earlier accesses have taken effect
-	evArrived                   // the last byte of a batch is in its slot
-	evVisible                   // likewise, and the sender's earlier accesses have taken effect
-	evCopied                    // a transfer out of a slot has ended
-	evSettled                   // the earlier accesses of a sender in another SIP that do not end in the receiver's SIP have taken effect
-	evReported                  // likewise, and the receiver knows
-	evLanded                    // its earlier writes to the receiver's SIP have ended
-	evCredit                    // a sender in another SIP learns when credits return; the other bits of the kind tell rings apart
+	evArriving    sim.Kind = iota // the first fragment of a batch is in its slot
+	evAnnounced                   // likewise, and the sender's earlier accesses have taken effect
+	evArrived                     // the last byte of a batch is in its slot
+	evVisible                     // likewise, and the sender's earlier accesses have taken effect
+	evCopied                      // a transfer out of a slot has ended
+	evSettled                     // the earlier accesses of a sender in another SIP that do not end in the receiver's SIP have taken effect
+	evReported                    // likewise, and the receiver knows
+	evLanded                      // its earlier writes to the receiver's SIP have ended
+	evCredit                      // a sender in another SIP learns when credits return; the other bits of the kind tell rings apart
+	evCreditLoose                 // likewise, of a ring whose credits may return in another order than that of the fragments
 
 	kindBits = 8
 	kindMask = 1<<kindBits - 1
@@ -208,7 +237,7 @@ const (
 
 // Add adds a ring that carries messages from the end `from` to the end `to`.
 func (q *Queues) Add(from, to End, cfg Config) *Ring {
-	r := &Ring{Config: cfg, From: from, To: to, queues: q}
+	r := &Ring{Config: cfg, From: from, To: to, queues: q.of(&to)}
 	r.batches.items, r.posted, r.credits = r.inlineBatches[:0], r.inlinePosted[:0], r.inlineCredits[:0]
 	r.traced = to.DMA.Trace != nil
 	r.inOrder, r.banked, r.local = !r.traced, r.At.Slice != 0, r.Local
@@ -217,9 +246,14 @@ func (q *Queues) Add(from, to End, cfg Config) *Ring {
 	}
 	if r.Way > 0 {
 		q.remotes++
-		r.remote = &remote{request: pe.Remote{Border: r.Border}, credit: evCredit | q.remotes<<kindBits}
+		r.remote = &remote{request: pe.Remote{Border: r.Border}, credit: q.remotes << kindBits, queues: q.of(&from)}
+		if len(q.threads) > 1 { // nothing moves that both ends use
+			r.batches = batchFIFO{items: make([]batch, r.Slots), fixed: true}
+			r.credits = make([]simtime.Time, r.Slots)
+		}
 	}
 	r.number = q.rings.Add(r)
+	q.fab.AddQueue(r.number + 1)
 	if r.traced {
 		r.marks = &marks{slots: make([]slotMarks, r.Slots)}
 	}
@@ -255,11 +289,14 @@ func (r *Ring) TakeCredits(now simtime.Time, n int) (count int, first, last simt
 	if count == n {
 		return count, first, last
 	}
-	read := r.read
-	if r.remote != nil {
-		read = r.readKnown()
+	var read uint64
+	var inOrder bool
+	if r.remote == nil {
+		read, inOrder = r.read, r.inOrder
+	} else {
+		read, inOrder = r.remote.known, !r.remote.loose
 	}
-	if last := r.used + uint64(n-count) - 1; last < read && r.inOrder && r.credits[r.slot(last)] <= now {
+	if last := r.used + uint64(n-count) - 1; last < read && inOrder && r.credits[r.slot(last)] <= now {
 		r.used = last + 1 // all are there
 		return n, now, now
 	}
@@ -355,7 +392,7 @@ func (r *Ring) Put(m *Message, i, n int, req *pe.Request) {
 // in a tile of the sender. The request reaches the DMA engine at the time `at`. The activity
 // `by` releases it; 0 is the current activity.
 func (r *Ring) PutTile(m *Message, i, n int, tile int32, at simtime.Time, by sim.Mark) {
-	req := &r.queues.put
+	req := &r.sender().put
 	req.Source, req.At, req.Path, req.Done, req.By = tile, at, nil, sim.Event{}, by
 	r.Put(m, i, n, req)
 }
@@ -363,7 +400,7 @@ func (r *Ring) PutTile(m *Message, i, n int, tile int32, at simtime.Time, by sim
 // addBatch adds the batch of n fragments of message m from fragment i on. It returns the
 // number of the batch and its size. `arrived` is called when the batch is in its slots.
 func (r *Ring) addBatch(m *Message, i, n int, arrived sim.Event) (seq uint32, bytes memory.Bytes) {
-	seq = r.popped + uint32(r.batches.Len())
+	seq = r.batches.added
 	b := r.batches.add()
 	b.ID, b.message, b.after, b.dtype, b.shape = m.ID, m.Bytes, m.After, m.DType, m.Shape
 	b.bytes, b.begins, b.ends = m.Bytes, true, true
@@ -398,20 +435,20 @@ func (r *Ring) slotAccess(slot uint64, n memory.Bytes) pe.Access {
 // slot if the kind is evCopied.
 func (q *Queues) Handle(kind sim.Kind, arg uint64) {
 	r, n := *q.rings.At(int32(arg >> 32)), uint32(arg)
-	if kind&kindMask == evCredit {
-		if r != nil && r.remote != nil && kind == r.remote.credit {
-			r.learn(n)
+	switch kind & kindMask {
+	case evCredit, evCreditLoose:
+		if r != nil && r.remote != nil && kind&^kindMask == r.remote.credit {
+			r.learn(n, kind&kindMask == evCredit)
 		}
 		return
-	}
-	if kind == evCopied {
+	case evCopied:
 		r.finishTransfer(uint64(n))
 		return
 	}
-	b := r.batches.At(int(n - r.popped))
+	b := r.batch(n)
 	switch kind {
 	case evArriving:
-		b.arrival, b.write = r.From.DMA.Arrival(), q.eng.By
+		b.arrival, b.write = q.fab.Arrival(), q.eng.By
 		if r.remote != nil {
 			r.reach(b, n, arriving)
 			return

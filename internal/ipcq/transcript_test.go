@@ -95,7 +95,7 @@ func (bus) Hop(topology.LinkID) fabric.Hop {
 func newBench() *bench {
 	b := &bench{eng: sim.New(), pes: map[string]*element{}, polls: map[*Ring]simtime.Time{}}
 	b.fab = fabric.New(b.eng, bus{}, fabric.Config{Flit: 64})
-	b.queues = New(b.eng)
+	b.queues = New(b.eng, b.fab)
 	b.queues.OnVisible = func(id oplog.ID) { b.note(b.eng.Now(), "message %d is visible", id) }
 	b.target = b.eng.Register(b)
 	return b
@@ -183,8 +183,8 @@ func (b *bench) state() string {
 
 // slotState describes the content of a slot that has been used.
 func (r *Ring) slotState(slot int) string {
-	for i := range r.batches.Len() {
-		b := r.batches.At(i)
+	for n := r.popped; n != r.batches.added; n++ {
+		b := r.batch(n)
 		for k := range b.count {
 			if n := b.first + uint64(k); int(n%uint64(r.Slots)) == slot && n >= r.taken {
 				if k >= b.known {

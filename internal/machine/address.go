@@ -21,7 +21,8 @@ func (m *Machine) translate(to []pe.Access, va memory.VA, rows int64, rowBytes, 
 		rows, rowBytes, stride = 1, memory.Bytes(rows)*rowBytes, memory.Bytes(rows)*rowBytes
 	}
 	span := memory.Bytes(rows-1)*stride + rowBytes
-	access, err := m.Space.Translate(va, span)
+	space := m.space(va)
+	access, err := space.Translate(va, span)
 	if err != nil {
 		return nil, err
 	}
@@ -32,7 +33,7 @@ func (m *Machine) translate(to []pe.Access, va memory.VA, rows int64, rowBytes, 
 		break
 	}
 	for row := range rows {
-		access, err := m.Space.Translate(va+memory.VA(row)*memory.VA(stride), rowBytes)
+		access, err := space.Translate(va+memory.VA(row)*memory.VA(stride), rowBytes)
 		if err != nil {
 			return nil, err
 		}

@@ -32,9 +32,9 @@ type Launch struct {
 	onStart func() error // called just before the kernel starts, unless nil
 	done    sim.Event
 
-	partitions bool    // its SIPs may be simulated by themselves
-	left       []int32 // targets that have ended in SIPs that are simulated by themselves
-	finish     func()  // called at the end of a launch that ran in partitions, unless nil
+	partitions bool      // its SIPs may be simulated by themselves
+	left       [][]int32 // targets that have ended in SIPs that are simulated by themselves, by thread
+	finish     func()    // called at the end of a launch that ran in partitions, unless nil
 }
 
 // launchTrace is the part of a launch that only traces use.
@@ -226,7 +226,8 @@ func (lr *launcher) split(l *Launch) {
 		running[part]++
 	}
 	if used > 1 && len(l.Targets) >= lr.dense*used {
-		lr.running = l
+		lr.running, l.left = l, make([][]int32, len(m.Engine.Threads()))
+		m.Fabric.Settle()
 		m.Engine.Split(running, sim.Event{Target: lr.target, Kind: evEnded, Arg: uint64(l.number) << 32})
 	}
 }
@@ -242,7 +243,9 @@ func (lr *launcher) join() {
 // endSplit ends the targets whose kernels ended while SIPs were simulated by themselves.
 func (lr *launcher) endSplit() {
 	l := lr.running
-	for _, i := range l.left {
+	left := slices.Concat(l.left...)
+	slices.Sort(left)
+	for _, i := range left {
 		lr.leaveTarget(l, int(i))
 	}
 	lr.running, l.left = nil, nil
@@ -252,9 +255,11 @@ func (lr *launcher) endSplit() {
 // releases the next launch on this PE, unless SIPs are simulated by themselves: then there is
 // none, and the host knows only when they have joined.
 func (lr *launcher) endTarget(l *Launch, i int, pe *PE) {
-	l.end[i] = lr.machine.Engine.Now()
-	if lr.machine.Engine.Leave() {
-		l.left = append(l.left, int32(i))
+	part := partitionOf(pe)
+	eng, thread := lr.machine.Engine.Of(part), lr.machine.Engine.ThreadOf(part)
+	l.end[i] = eng.Now()
+	if eng.Leave() {
+		l.left[thread] = append(l.left[thread], int32(i))
 		return
 	}
 	lr.leaveTarget(l, i)

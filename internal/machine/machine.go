@@ -20,8 +20,9 @@ import (
 
 // Machine is a simulated system.
 type Machine struct {
-	cpu.System              // shared by the CPUs of all PEs
-	Space      memory.Space // virtual addresses of tensors
+	cpu.System                // shared by the CPUs of all PEs
+	Space      memory.Space   // virtual addresses of tensors
+	scratch    []memory.Space // virtual addresses of scratch buffers, by SIP
 
 	// Configs and Races are filled by packages that run their own programs on the machine.
 	// Configs has the configuration of each program once; Races has the races that the op
@@ -63,6 +64,9 @@ type Options struct {
 	Transient bool
 	NoLines   bool // omit the source lines of kernels, a quarter of the log's cost
 	Trace     *trace.Recorder
+	// Threads is how many threads may run the SIPs of a launch. A run with an op log or a trace
+	// uses one, and so does the fidelity Flit.
+	Threads int
 }
 
 // DefaultLimit is the default limit of simulated time. It stops endless kernels.
@@ -76,20 +80,29 @@ func New(g *topology.Graph, o Options) *Machine {
 		pes:    make([]*PE, s.System.SIPs.Count*s.CubesPerSIP()*s.PEsPerCube()),
 	}
 	if lookahead := g.Lookahead(); lookahead > 0 {
-		m.Engine.Partition(s.System.SIPs.Count, lookahead, 1)
+		threads := max(1, o.Threads)
+		if o.Log || o.Trace != nil || o.Fidelity == fabric.Flit {
+			threads = 1
+		}
+		m.Engine.Partition(s.System.SIPs.Count, lookahead, threads)
 	}
 	m.Fabric = fabric.New(m.Engine, network{g}, fabric.Config{
 		Fidelity: o.Fidelity,
 		Flit:     s.System.Flit,
 		HBM:      memory.NewHBM(s.Cube.HBM),
+		Slices:   len(m.pes),
 	})
 	m.Engine.Limit = cmp.Or(o.Limit, DefaultLimit)
 	if o.Log {
 		m.Log = &oplog.Log{Transient: o.Transient}
 	}
-	m.Addresses = &m.Space
+	m.scratch = make([]memory.Space, s.System.SIPs.Count)
+	for i := range m.scratch {
+		m.scratch[i].From(scratchBase + memory.VA(i)*m.scratchPerSIP())
+	}
+	m.Addresses = m.space
 	m.Find, m.Route, m.Reserve, m.Release = m.translate, m.findRoute, m.reserveTCM, m.releaseTCM
-	m.queues = ipcq.New(m.Engine)
+	m.queues = ipcq.New(m.Engine, m.Fabric)
 	m.queues.OnVisible = m.RecordVisible
 	m.launcher = launcher{machine: m, target: m.Engine.Register(&m.launcher), dense: densePartition}
 	m.Init()
@@ -97,6 +110,22 @@ func New(g *topology.Graph, o Options) *Machine {
 		m.startTrace(o.Trace)
 	}
 	return m
+}
+
+// scratchBase is the virtual address of the first scratch buffer. Each SIP has a range of
+// addresses, so that the address of a buffer does not depend on what other SIPs do at the same
+// time.
+const scratchBase = memory.VA(1) << 62
+
+// scratchPerSIP returns the size of the range of a SIP.
+func (m *Machine) scratchPerSIP() memory.VA { return scratchBase / memory.VA(len(m.scratch)) }
+
+// space returns the space that maps virtual address va.
+func (m *Machine) space(va memory.VA) *memory.Space {
+	if va < scratchBase {
+		return &m.Space
+	}
+	return &m.scratch[min((va-scratchBase)/m.scratchPerSIP(), memory.VA(len(m.scratch)-1))]
 }
 
 // Close cancels the kernels that are still running.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync/atomic"
 
 	"github.com/kernbench/kernbench/internal/cpu"
 	"github.com/kernbench/kernbench/internal/fabric"
@@ -57,7 +58,7 @@ type Run struct {
 	cpus      cpu.Launch  // shared by the cores
 	cores     []*cpu.Core // by PEID; nil for PEs that are not targets
 	queues    queueSet
-	remaining int // PEs that have not ended
+	remaining atomic.Int32 // PEs that have not ended
 	failed    bool
 	err       error // the error of the first kernel that panicked
 	machine   *Machine
@@ -89,7 +90,8 @@ func (m *Machine) Send(p Program, done sim.Event) (*Run, error) {
 	if err := p.check(); err != nil {
 		return nil, fmt.Errorf("launch %s: %w", p.Name, err)
 	}
-	r := &Run{Program: p, remaining: len(p.Targets), machine: m}
+	r := &Run{Program: p, machine: m}
+	r.remaining.Store(int32(len(p.Targets)))
 	r.queues = queueSet{
 		machine: m, config: m.Queues(p.Queues), core: r.core, where: func(PEID) string { return "" },
 	}
@@ -208,22 +210,21 @@ func (m *Machine) Queues(over topology.IPCQ) topology.IPCQ {
 // runPE runs the program on one PE, to its end.
 func (r *Run) runPE(proc *sim.Proc, pe *PE) {
 	c := r.cores[pe.ID]
-	r.cpus.Trace = r.trace
+	if r.last != nil {
+		r.cpus.Trace = r.trace
+	}
 	c.Start(proc)
 	proc.Failed = r.fail
-	ended := false
-	defer func() { r.failed = r.failed || !ended && !proc.Cancelled() }()
 	if r.Program.Serve != nil {
 		r.serve(c, proc, pe)
 	} else {
 		c.Run(r.Name, r.runBody)
 	}
-	ended = true
 	r.endPE(c, pe)
 }
 
 // fail records the error of a kernel that panicked.
-func (r *Run) fail(err *sim.PanicError) { r.err = cmp.Or[error](r.err, err) }
+func (r *Run) fail(err *sim.PanicError) { r.failed, r.err = true, cmp.Or[error](r.err, err) }
 
 // runBody runs the kernel of the program on m.
 func (r *Run) runBody(m tl.Machine) { r.Program.Body(tl.NewPE(m, r.Name)) }
@@ -242,7 +243,7 @@ func (r *Run) endPE(c *cpu.Core, pe *PE) {
 	if r.last != nil {
 		r.last[r.targetIndex(pe.ID)] = c.Last()
 	}
-	if r.remaining--; r.remaining == 0 && !r.machine.Engine.IsSplit() {
+	if r.remaining.Add(-1) == 0 && !r.machine.Engine.IsSplit() {
 		r.removeQueues(&r.queues, r.Name)
 	}
 }
@@ -265,7 +266,7 @@ func (m *Machine) reserveTCM(e *cpu.Element, n memory.Bytes) (memory.VA, pe.Acce
 	if err != nil {
 		return 0, pe.Access{}, err
 	}
-	va, err := m.Space.Map("scratch of "+p.String(), []memory.Segment{b.Segment})
+	va, err := m.scratch[p.SIP].Map("scratch of "+p.String(), []memory.Segment{b.Segment})
 	if err != nil {
 		b.free()
 		return 0, pe.Access{}, err
@@ -279,7 +280,7 @@ func (m *Machine) reserveTCM(e *cpu.Element, n memory.Bytes) (memory.VA, pe.Acce
 
 // releaseTCM frees the scratch buffer of e at virtual address va.
 func (m *Machine) releaseTCM(e *cpu.Element, va memory.VA) {
-	segs, err := m.Space.Unmap(va)
+	segs, err := m.space(va).Unmap(va)
 	if err != nil {
 		panic(err) // the address is from reserveTCM
 	}

@@ -25,25 +25,34 @@ type outcome struct {
 	ops    map[int32][]string // by PE, in the order of the program
 }
 
-// runSplit runs k on a machine of `sips` SIPs that are simulated by themselves, unless `whole`
-// is set. If vary is not nil, it chooses the windows and the order of the SIPs in them.
-func (k randomKernel) runSplit(t tester, topology string, sips int, whole bool, vary func(n int) int) (o outcome) {
+// splitRun says how runSplit runs a kernel.
+type splitRun struct {
+	topology string
+	sips     int
+	log      bool            // keep an op log
+	whole    bool            // the SIPs are not simulated by themselves
+	threads  int             // that run the SIPs
+	vary     func(n int) int // chooses the windows and the order of the SIPs in them; may be nil
+}
+
+// runSplit runs k on a machine whose SIPs are simulated by themselves.
+func (k randomKernel) runSplit(t tester, how splitRun) (o outcome) {
 	t.Helper()
-	sets := []string{fmt.Sprintf("system.sips.count=%d", sips), "system.sips.topology=" + topology}
-	if strings.Contains(topology, "2d") {
-		sets = append(sets, fmt.Sprintf("system.sips.w=%d", sips/2), "system.sips.h=2")
+	sets := []string{fmt.Sprintf("system.sips.count=%d", how.sips), "system.sips.topology=" + how.topology}
+	if strings.Contains(how.topology, "2d") {
+		sets = append(sets, fmt.Sprintf("system.sips.w=%d", how.sips/2), "system.sips.h=2")
 	}
-	r := newRig(t, Options{Log: true, NoLines: true}, sets...)
+	r := newRig(t, Options{Log: how.log, NoLines: true, Threads: how.threads}, sets...)
 	defer r.Close()
-	if r.launcher.dense = 1; whole {
+	if r.launcher.dense = 1; how.whole {
 		r.launcher.dense = r.NumPEs() + 1
 	}
 	split := false
 	r.Engine.Vary = func(n int) int {
-		if split = true; vary == nil {
+		if split = true; how.vary == nil {
 			return 0
 		}
-		return vary(n)
+		return how.vary(n)
 	}
 	run, err := r.Start(k.program(r), sim.Event{})
 	if err != nil {
@@ -69,15 +78,19 @@ func (k randomKernel) runSplit(t tester, topology string, sips int, whole bool, 
 	if err := r.Engine.Run(context.Background()); err != nil {
 		o.err = err.Error()
 	}
-	if split == whole && run.Start >= 0 && k.again == 0 {
-		t.Fatalf("the SIPs are simulated by themselves: %v, want %v", split, !whole)
+	if split == how.whole && run.Start >= 0 && k.again == 0 {
+		t.Fatalf("the SIPs are simulated by themselves: %v, want %v", split, !how.whole)
 	}
 	for _, run := range runs {
 		if o.end = append(o.end, run.end...); run.Err() != nil {
 			o.first += run.Err().Error()
 		}
 	}
-	o.events, o.ops = r.Engine.Events(), map[int32][]string{}
+	o.events = r.Engine.Events()
+	if !how.log {
+		return o
+	}
+	o.ops = map[int32][]string{}
 	for i := range r.Log.Ops {
 		op := &r.Log.Ops[i]
 		o.ops[op.PE] = append(o.ops[op.PE], fmt.Sprint(op.Kind, op.Issue, op.Start, op.End, op.Shape))
@@ -139,32 +152,38 @@ var faults = []kernelStep{
 }
 
 // TestWindowsChangeNothing runs random kernels over several SIPs, with windows of random
-// lengths in which the SIPs run in random orders. All times and errors must be those of the
+// lengths in which the SIPs run in random orders and on several threads. All times and errors must be those of the
 // longest windows. Without windows, only the order of events at one instant may differ.
 func TestWindowsChangeNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		k, topology, sips := anySplitKernel(t)
-		want := k.runSplit(t, topology, sips, false, nil)
+		how := splitRun{topology: topology, sips: sips, threads: 1}
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
-		got := k.runSplit(t, topology, sips, false, rng.IntN)
-		same(t, "error", got.err, want.err)
-		same(t, "first error of a kernel", got.first, want.first)
-		if want.first != "" {
-			return // other SIPs may have run longer
-		}
-		if !slices.Equal(got.end, want.end) {
-			t.Fatalf("PEs end at %v, want %v", got.end, want.end)
-		}
-		same(t, "events", got.events, want.events)
-		for pe, ops := range want.ops {
-			if !slices.Equal(got.ops[pe], ops) {
-				t.Fatalf("PE %d: operations\n%v\nwant\n%v", pe, got.ops[pe], ops)
+		var want outcome
+		for _, threads := range []int{1, rapid.SampledFrom([]int{2, 3, 8}).Draw(t, "threads")} {
+			how.log, how.threads, how.vary = threads == 1, 1, nil
+			want = k.runSplit(t, how)
+			how.threads, how.vary = threads, rng.IntN
+			got := k.runSplit(t, how)
+			same(t, "error", got.err, want.err)
+			same(t, "first error of a kernel", got.first, want.first)
+			if want.first != "" {
+				continue // other SIPs may have run longer
+			}
+			if !slices.Equal(got.end, want.end) {
+				t.Fatalf("%d threads: PEs end at %v, want %v", threads, got.end, want.end)
+			}
+			same(t, fmt.Sprintf("events of %d threads", threads), got.events, want.events)
+			for pe, ops := range got.ops {
+				if !slices.Equal(ops, want.ops[pe]) {
+					t.Fatalf("PE %d: operations\n%v\nwant\n%v", pe, ops, want.ops[pe])
+				}
 			}
 		}
 		if want.err != "" {
 			return
 		}
-		whole := k.runSplit(t, topology, sips, true, nil)
+		whole := k.runSplit(t, splitRun{topology: topology, sips: sips, whole: true, threads: 2})
 		same(t, "error of the whole machine", whole.err, "")
 		same(t, "ends on the whole machine", len(whole.end), len(want.end))
 		for i := range want.end {

@@ -38,6 +38,9 @@ type tensor struct {
 
 func (t *tensor) end() VA { return t.base + VA(t.size) }
 
+// From makes the virtual addresses of s begin at base. It must be called before Map.
+func (s *Space) From(base VA) { s.next = base }
+
 // Map assigns a range of virtual addresses to a tensor and returns the start of the range.
 // The range covers the given shards in order. name appears in errors and need not be
 // unique. Empty shards are left out. An empty tensor has its own address, too.

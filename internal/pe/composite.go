@@ -145,7 +145,9 @@ func (c *Composite) submitReads() {
 			r.ID, r.At, r.Order, r.Purpose, r.By, r.Line = c.ID, at, c.Order, Stream, by, c.Line
 			r.Done = c.event(evRead, b)
 			if !c.began {
-				c.began, r.Begun = true, c.event(evBegun, 0)
+				if c.began = true; c.Begun.Target != 0 { // in other SIPs, only the op log may learn of it
+					r.Begun = c.event(evBegun, 0)
+				}
 			}
 			p.dma.Submit(r)
 		}

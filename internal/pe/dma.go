@@ -117,11 +117,13 @@ type DMA struct {
 	ends    []accessPair // by request; only for requests with such an end
 	remotes []remote     // by request; only for requests to or from other SIPs
 	SIP     int32        // the SIP of the engine
-	_       [4]int64     // keeps what follows a DMA in a PE at its place in cache lines
-	ids     []operations // by request; only if Followed is set
-	idle    sim.Cond
-	queues  [2][2][]int32       // requests that wait for a channel, by channel and class
-	paths   [][]topology.LinkID // copies of paths, by request
+	Remotes *Remotes     // of the thread that runs the SIP; may be nil if no request concerns other SIPs
+
+	destinations []destination // other SIPs that the engine has written to
+	ids          []operations  // by request; only if Followed is set
+	idle         sim.Cond
+	queues       [2][2][]int32       // requests that wait for a channel, by channel and class
+	paths        [][]topology.LinkID // copies of paths, by request
 }
 
 // operations has the operation of a request, and the one that it waited for last; 0 is none.
@@ -169,10 +171,9 @@ const (
 	evArriving                     // the first flits of a request have arrived
 	evArrived                      // the last byte of a request has arrived
 	evTailEnded                    // the Tail of a request has passed
-	evRequested                    // the request of a read has arrived at a memory in another SIP
-	evReadBegun                    // likewise, in the SIP of the engine
-	evLeft                         // the last byte of a request has left the SIP from which it is sent
-	evReleased                     // likewise, and the engine knows
+	evReadBegun                    // the request of a read has arrived at a memory in another SIP
+	evLeft                         // the last byte of a request has left the SIP
+	evReleased                     // the engine knows that the last byte has left another SIP
 	evAcknowledged                 // the acknowledgement of a write to another SIP has arrived
 )
 
@@ -209,9 +210,6 @@ func (d *DMA) Submit(r *Request) {
 // Arrive records that a part of the given tile will be in TCM at the future time `at`. `by`
 // is the activity that brings it there.
 func (d *DMA) Arrive(tile int32, at simtime.Time, by sim.Mark) { d.tiles.arrive(tile, at, by) }
-
-// Arrival returns what an Arriving event announces. The result is valid only in that event.
-func (d *DMA) Arrival() fabric.Arrival { return d.fab.Arrival() }
 
 // Drain parks p until all submitted requests have ended.
 func (d *DMA) Drain(p *sim.Proc) {
@@ -345,8 +343,8 @@ func (d *DMA) start(ch *dmaChannel, i int32) {
 	if d.Trace != nil {
 		d.Trace.recordStart(i, d.eng.Now(), d.eng.By)
 	}
-	if q.remote && d.remotes[i].ReadWay > 0 {
-		d.request(i)
+	if q.remote {
+		d.startRemote(i, q)
 		return
 	}
 	if q.placed {
@@ -358,22 +356,14 @@ func (d *DMA) start(ch *dmaChannel, i int32) {
 // send sends the data of request i over the fabric.
 func (d *DMA) send(i int32) {
 	q := &d.pool[i]
-	if q.begun.Target != 0 {
-		d.eng.Call(q.begun)
-	}
-	if q.followed && d.Followed != nil {
-		if o := &d.ids[i]; o.waitedFor != 0 {
-			d.Followed(o.own, o.waitedFor)
-		}
+	if q.begun.Target != 0 || q.followed {
+		d.begin(i)
 	}
 	var t fabric.Transfer
 	t.Path, t.Bytes, t.Class, t.Queue = q.path, q.bytes, q.class, q.queue
 	t.Done.Target, t.Done.Kind, t.Done.Arg = d.target, evArrived, uint64(i)
 	if q.notice > 0 {
 		t.Notice, t.Arriving = q.notice, sim.Event{Target: d.target, Kind: evArriving, Arg: uint64(i)}
-	}
-	if q.remote && d.remotes[i].Border > 0 {
-		t.Border, t.Left = int(d.remotes[i].Border), sim.Event{Target: d.target, Kind: evLeft, Arg: uint64(i)}
 	}
 	if q.reads {
 		t.Read = d.ends[i].from.Bank()
@@ -382,6 +372,17 @@ func (d *DMA) send(i int32) {
 		t.Write = d.ends[i].to.Bank()
 	}
 	d.fab.Send(&t)
+}
+
+// begin tells that request i begins to read.
+func (d *DMA) begin(i int32) {
+	q := &d.pool[i]
+	d.eng.Call(q.begun)
+	if q.followed && d.Followed != nil {
+		if o := &d.ids[i]; o.waitedFor != 0 {
+			d.Followed(o.own, o.waitedFor)
+		}
+	}
 }
 
 // startQueued starts waiting requests of channel number n, class comm first, until the
@@ -426,8 +427,7 @@ func (d *DMA) Handle(kind sim.Kind, arg uint64) {
 		}
 		q := &d.pool[i]
 		n := channel(q.op)
-		early := d.releasedEarly(i, q) // then this is another SIP
-		if !q.more && !early {
+		if !q.more {
 			d.channels[n].started--
 		}
 		if q.tail > 0 {
@@ -435,9 +435,7 @@ func (d *DMA) Handle(kind sim.Kind, arg uint64) {
 		} else {
 			d.finish(i)
 		}
-		if !early {
-			d.startNext(n)
-		}
+		d.startNext(n)
 	case evTailEnded:
 		d.setCause(i)
 		d.finish(i)
@@ -464,12 +462,11 @@ func (d *DMA) setCause(i int32) {
 // finish ends request i and resumes everything that waits for it.
 func (d *DMA) finish(i int32) {
 	q := &d.pool[i]
-	if d.releasedEarly(i, q) {
-		d.finishRemote(i, q)
-		return
+	if q.remote {
+		d.Remotes.requests.Put(d.remotes[i].number)
 	}
 	if d.Trace != nil {
-		d.Trace.recordEnd(i, q.op, q.bytes, d.eng.Now())
+		d.Trace.recordEnd(&d.Trace.requests[i], q.op, q.bytes, d.eng.Now())
 	}
 	d.meter.end(q.class, d.eng.Now(), d.Usage)
 	ordered, source, target, done := !q.unordered, q.source, q.target, q.done

@@ -5,7 +5,6 @@ import (
 
 	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/oplog"
-	"github.com/kernbench/kernbench/simtime"
 )
 
 // Order is the position of a memory access in the program of a PE, counted from 1.
@@ -19,55 +18,45 @@ type orderedAccess struct {
 	hold    bool  // added by Hold: its requests come later
 	reads   bool
 	writes  bool
-	settled bool  // After and Settled do not wait for it
-	landed  bool  // a write to another SIP has ended there
-	sip     int32 // the SIP of a write to another SIP; else elsewhere
+	settled bool   // After and Settled do not wait for it
+	lands   bool   // a write to another SIP, which knows when it ends there
+	sip     int32  // the SIP of a write to another SIP; else elsewhere
+	ordinal uint32 // of a write to another SIP; 0 if After does not wait for it
 }
 
-// elsewhere is the sip of accesses that are not writes to another SIP.
-const elsewhere = -1
+const (
+	elsewhere = -1 // the sip of accesses that are not writes to another SIP
+	noSIP     = -2 // see fence
+)
 
 // fence is an event to call when all accesses up to a given place in the program are
 // settled: reads have started and writes have ended.
 type fence struct {
 	before Order
-	scope  scope
-	sip    int32
-	way    simtime.Time // how long the SIP of the fence takes to learn of the end of an access that has not landed
+	except int32 // writes to this SIP do not count; noSIP if all count
 	then   sim.Event
 }
-
-// scope says which accesses a fence waits for.
-type scope uint8
-
-const (
-	everywhere scope = iota // all accesses: the PE knows that they are settled
-	outside                 // accesses that do not end in the SIP of the fence, likewise
-	inside                  // writes to the SIP of the fence: they have ended there
-)
 
 // addAccess takes the next place in the program for request i, which is q.
 func (d *DMA) addAccess(i int32, q *request) {
 	d.last++
 	q.order, q.placed = d.last, true
-	d.program = append(d.program, orderedAccess{order: d.last, request: i, reads: q.reads, writes: q.writes, sip: d.sipOf(i, q)})
+	d.program = append(d.program, orderedAccess{order: d.last, request: i, reads: q.reads, writes: q.writes})
+	d.setSIP(i, q, false)
 }
 
-// sipOf returns the SIP that request i, which is q, writes to if it is another SIP.
-func (d *DMA) sipOf(i int32, q *request) int32 {
-	if q.writes && d.ends[i].to.Memory.SIP != d.SIP {
-		return d.ends[i].to.Memory.SIP
+// setSIP sets the SIP and the ordinal of the latest access in the program, that of request i,
+// which is q. `async` is as for Hold.
+func (d *DMA) setSIP(i int32, q *request, async bool) {
+	e := &d.program[len(d.program)-1]
+	if e.sip = elsewhere; !q.writes {
+		return
 	}
-	return elsewhere
-}
-
-// land records that request i, which writes to another SIP, has ended there.
-func (d *DMA) land(i int32) {
-	for k := range d.program {
-		if e := &d.program[k]; e.order == d.pool[i].order && e.writes && d.ends[e.request].to == d.ends[i].to {
-			e.landed = true
-			d.callFences(true)
-			return
+	if to := d.ends[i].to.Memory.SIP; to != d.SIP {
+		if e.sip = to; !async {
+			t := d.destination(to)
+			t.writes++
+			e.ordinal = t.writes
 		}
 	}
 }
@@ -85,6 +74,9 @@ func (d *DMA) placeOf(i int32) *orderedAccess {
 func (d *DMA) removeAccess(i int32) {
 	n := len(d.program) - 1
 	last := d.program[n]
+	if len(d.destinations) > 0 {
+		d.endWrite(d.placeOf(i))
+	}
 	d.program = d.program[:n]
 	for k := n - 1; last.request != i; k-- { // move each later access back by one
 		last, d.program[k] = d.program[k], last
@@ -111,7 +103,8 @@ func (d *DMA) hold(r *Request, async bool) {
 	r.Fixed = true
 	i := d.add(r)
 	q := &d.pool[i]
-	d.program = append(d.program, orderedAccess{order: d.last, request: i, hold: true, reads: q.reads, writes: q.writes, settled: async, sip: d.sipOf(i, q)})
+	d.program = append(d.program, orderedAccess{order: d.last, request: i, hold: true, reads: q.reads, writes: q.writes, settled: async})
+	d.setSIP(i, q, async)
 }
 
 // Release ends the Hold with Order o and resumes the requests that waited for it.
@@ -119,6 +112,7 @@ func (d *DMA) Release(o Order) {
 	d.program = slices.DeleteFunc(d.program, func(e orderedAccess) bool {
 		ends := e.hold && e.order == o
 		if ends {
+			d.endWrite(&e)
 			d.remove(e.request, &d.pool[e.request])
 		}
 		return ends
@@ -136,45 +130,29 @@ func (d *DMA) After(o Order, then sim.Event) {
 		d.eng.Call(then)
 		return
 	}
-	d.fences = append(d.fences, fence{before: o, then: then})
+	d.fences = append(d.fences, fence{o, noSIP, then})
 }
 
 // SettledOutside reports whether all accesses up to position o in the program have taken
 // effect, except writes to the given SIP.
 func (d *DMA) SettledOutside(o Order, sip int32) bool {
-	return d.passes(&fence{before: o, scope: outside, sip: sip})
+	return d.passes(&fence{before: o, except: sip})
 }
 
 // AfterOutside calls the event `then` as soon as SettledOutside(o, sip) is true, which it must
 // not be yet.
 func (d *DMA) AfterOutside(o Order, sip int32, then sim.Event) {
-	d.fences = append(d.fences, fence{before: o, scope: outside, sip: sip, then: then})
+	d.fences = append(d.fences, fence{o, sip, then})
 }
 
-// Landed reports whether all writes to the given SIP up to position o in the program have
-// ended there.
-func (d *DMA) Landed(o Order, sip int32) bool {
-	return d.passes(&fence{before: o, scope: inside, sip: sip})
-}
-
-// AfterLanded calls the event `then` in that SIP as soon as Landed(o, sip) is true, which it
-// must not be yet. If the last of these writes ends with its acknowledgement, the SIP learns of
-// it after the time `way`.
-func (d *DMA) AfterLanded(o Order, sip int32, way simtime.Time, then sim.Event) {
-	d.fences = append(d.fences, fence{o, inside, sip, way, then})
-}
-
-// passes reports whether all accesses that f waits for are settled or have landed.
+// passes reports whether all accesses that f waits for are settled.
 func (d *DMA) passes(f *fence) bool {
 	for i := range d.program {
 		e := &d.program[i]
 		if e.order > f.before {
 			return true
 		}
-		ends := e.sip == f.sip // in the SIP of the fence
-		switch {
-		case e.settled, f.scope == outside && ends, f.scope == inside && (!ends || e.landed):
-		default:
+		if !e.settled && e.sip != f.except {
 			return false
 		}
 	}
@@ -256,14 +234,6 @@ func (d *DMA) retryStalled() {
 
 // passFences calls and removes the fences for which all accesses are settled.
 func (d *DMA) passFences() {
-	if len(d.fences) > 0 {
-		d.callFences(false)
-	}
-}
-
-// callFences implements passFences for a list of fences that is not empty. `landing` is set if
-// a write has just ended in another SIP, which is the current one.
-func (d *DMA) callFences(landing bool) {
 	for k := 0; k < len(d.fences); {
 		f := d.fences[k]
 		if !d.passes(&f) {
@@ -271,10 +241,6 @@ func (d *DMA) callFences(landing bool) {
 			continue
 		}
 		d.fences = slices.Delete(d.fences, k, k+1)
-		if f.scope == inside && !landing {
-			d.eng.PostIn(PartitionOf(f.sip), d.eng.Now()+f.way, f.then)
-		} else {
-			d.eng.Call(f.then)
-		}
+		d.eng.Call(f.then)
 	}
 }

@@ -131,9 +131,8 @@ func (t *Trace) recordStart(i int32, now simtime.Time, by sim.Mark) {
 	r.mark, r.started = t.rec.Mark(), now
 }
 
-// recordEnd records that request i, which moves n bytes in direction op, ends now.
-func (t *Trace) recordEnd(i int32, op memory.Op, n memory.Bytes, now simtime.Time) {
-	r := &t.requests[i]
+// recordEnd records that request r, which moves n bytes in direction op, ends now.
+func (t *Trace) recordEnd(r *tracedRequest, op memory.Op, n memory.Bytes, now simtime.Time) {
 	s := trace.Slice{
 		Name: r.purpose.String(), Start: r.started, End: now, ID: r.mark, After: r.by, Receives: r.receives,
 		Args: []trace.Arg{trace.Number("bytes", int64(n)), trace.Nanoseconds("queued_ns", r.queued), trace.Text("line", r.line)},

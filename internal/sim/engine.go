@@ -41,8 +41,7 @@ type Mark int64
 type Engine struct {
 	*thread // own, or that of the host's engine while the partitions are not split
 	*shared
-	own      thread
-	handlers []Handler
+	own thread
 }
 
 // thread is the state of a thread that runs events.
@@ -51,7 +50,8 @@ type thread struct {
 	// start now are released by it.
 	By Mark
 
-	queue     *queue // of the current partition
+	handlers  []Handler // by Target
+	queue     *queue    // of the current partition
 	now       Time
 	ran       uint64
 	nextCheck uint64       // the value of ran at which run checks the context again
@@ -77,6 +77,8 @@ type shared struct {
 	// Vary, unless nil, returns a number below n. Tests set it to vary the length of windows and
 	// the order of partitions in them, which must not change any result.
 	Vary func(n int) int
+	// WindowEnded, unless nil, is called after each window in which the partitions have run.
+	WindowEnded func()
 
 	engines []*Engine // by thread; the first is that of the host
 	procs   procs
@@ -115,7 +117,7 @@ func (e *Engine) Register(h Handler) Target {
 // refer to the handler of their thread.
 func (e *Engine) RegisterEach(handler func(*Engine) Handler) Target {
 	for _, other := range e.engines {
-		other.handlers = append(other.handlers, handler(other))
+		other.own.handlers = append(other.own.handlers, handler(other))
 	}
 	return Target(len(e.handlers) - 1)
 }

@@ -36,17 +36,15 @@ func (e *Engine) Partition(n int, lookahead Time, threads int) {
 	e.queues = append(e.queues, make([]queue, n)...)
 	e.queue = &e.queues[0]
 	for len(e.engines) < min(threads, n) {
-		e.engines = append(e.engines, &Engine{thread: e.thread, shared: e.shared, handlers: slices.Clone(e.handlers)})
+		e.engines = append(e.engines, &Engine{thread: e.thread, shared: e.shared, own: thread{handlers: slices.Clone(e.handlers)}})
 	}
 }
 
 // Of returns the Engine of the thread that runs partition i.
-func (e *Engine) Of(i int32) *Engine {
-	if i == 0 {
-		return e.engines[0]
-	}
-	return e.engines[int(i-1)%len(e.engines)]
-}
+func (e *Engine) Of(i int32) *Engine { return e.engines[e.ThreadOf(i)] }
+
+// ThreadOf returns the number of the thread that runs partition i.
+func (e *Engine) ThreadOf(i int32) int { return int(max(i-1, 0)) % len(e.engines) }
 
 // Threads returns the Engines of the threads that run partitions. The first is that of the host.
 func (e *Engine) Threads() []*Engine { return e.engines }
@@ -215,6 +213,9 @@ func (e *Engine) runWindow(limit Time) bool {
 		}
 		e.runThreads(w)
 		e.deliverAll()
+		if e.WindowEnded != nil {
+			e.WindowEnded()
+		}
 		if e.reportFailures(); e.err == nil && done {
 			e.now, e.By = end, 0
 			e.Join()
