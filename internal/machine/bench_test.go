@@ -2,6 +2,7 @@ package machine
 
 import (
 	"context"
+	"runtime"
 	"slices"
 	"syscall"
 	"testing"
@@ -113,6 +114,41 @@ func BenchmarkQueueMessages(b *testing.B) {
 			b.ReportMetric(0, "ns/op")
 		})
 	}
+}
+
+// BenchmarkThreads measures by how much two threads shorten the wall-clock time of the queue
+// messages of 16,384 PEs. It alternates one thread and two; the result is the median of the
+// ratios.
+func BenchmarkThreads(b *testing.B) {
+	var ratios []float64
+	var seconds [2][]float64
+	for b.Loop() {
+		var events [2]uint64
+		for i, threads := range []int{1, 2} {
+			m := build(b, Options{Threads: threads}, "default", "system.sips.count=128", "system.sips.topology=torus_2d", "system.sips.w=8", "system.sips.h=16")
+			ids := everyPE(m)
+			for _, id := range ids {
+				m.PE(id)
+			}
+			runtime.GC()
+			began := time.Now()
+			if _, err := m.Start(ringProgram(ids, 100), sim.Event{}); err != nil {
+				b.Fatal(err)
+			}
+			m.mustRun(b)
+			seconds[i], events[i] = append(seconds[i], time.Since(began).Seconds()), m.Engine.Events()
+			m.Close()
+		}
+		if events[0] != events[1] {
+			b.Fatalf("%d events with one thread, %d with two", events[0], events[1])
+		}
+		n := len(seconds[0]) - 1
+		ratios = append(ratios, seconds[0][n]/seconds[1][n])
+	}
+	b.ReportMetric(median(ratios), "times-as-fast")
+	b.ReportMetric(median(seconds[0]), "s-of-1-thread")
+	b.ReportMetric(median(seconds[1]), "s-of-2-threads")
+	b.ReportMetric(0, "ns/op")
 }
 
 // median returns the median of a list that is not empty.
