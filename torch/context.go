@@ -30,7 +30,7 @@ type Options struct {
 	Topology *topology.Graph // the system; nil means the preset "default"
 	Flit     bool            // simulate every flit: slower, but the reference for the default fidelity, train
 	NoData   bool            // timing only: compute no values and store no tensor bytes
-	Threads  int             // number of threads of the data phase; 0 means one per core
+	Threads  int             // number of threads that compute values, or without values simulate SIPs; 0 means one per core
 	Race     bool            // detect races between PEs; implies an op log
 	KeepLog  bool            // keep the whole op log, so that it can be saved
 	PerRank  bool            // record the times of every rank of every launch, for Launches
@@ -90,6 +90,7 @@ func New(ctx context.Context, o Options) (*Context, error) {
 	how := machine.Options{
 		Fidelity: fidelity, Limit: o.Limit, Log: !o.NoData || o.Race || o.KeepLog,
 		Transient: !c.KeepsLog(), NoLines: !c.KeepsLog(), // only the data phase reads the log
+		Threads: o.Threads,
 	}
 	if o.Trace != "" {
 		var err error

@@ -52,7 +52,7 @@ type Options struct {
 	Buffer   topology.BufferKind // memory of queue slots; "" means as in CCL
 	Flit     bool                // simulate every flit
 	Trace    string              // trace file of a single row; "" means none
-	Threads  int                 // threads that compute values, and rows that run at the same time; 0 means one for each core
+	Threads  int                 // rows that run at the same time, and threads of a row; 0 means one for each core
 
 	// Experiment determines which simulated rows are measured and stored: File, Program,
 	// Resume, Replace, Strict, Shard, Warn, Begin and Progress. The other fields are set

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 
 	"github.com/kernbench/kernbench/internal/experiment"
 	"github.com/kernbench/kernbench/internal/lists"
@@ -37,6 +38,11 @@ func (o *Options) simulate(ctx context.Context, problems []*problem, t *tally) e
 		}
 	}
 	s.rows = make([]*Row, len(s.points))
+	if !o.checks() { // rows that run at the same time share the threads
+		total := cmp.Or(o.Threads, runtime.GOMAXPROCS(0))
+		own := *s.Options
+		own.Threads, s.Options = max(1, total/max(1, len(s.points))), &own
+	}
 	x := o.Experiment
 	x.About = fmt.Sprintf("%v over %d ranks of %s", o.Collective, t.sum.Ranks, o.Topology.Spec().Source())
 	x.Identity, x.Schema, x.Workers, x.Stop = o.identity(t.sum.Ranks), o.schema(), o.Threads, o.Algorithm != AllAlgorithms

@@ -193,3 +193,31 @@ func TestWindowsChangeNothing(t *testing.T) {
 		}
 	})
 }
+
+// TestPrintsOfThreads checks that the lines of kernels in SIPs that are simulated by themselves
+// appear in the same order with any number of threads, and that none is lost.
+func TestPrintsOfThreads(t *testing.T) {
+	var want []string
+	for threads := 1; threads <= 3; threads++ {
+		m := build(t, Options{Threads: threads}, "default", "system.sips.count=3")
+		m.launcher.dense = 1
+		var lines []string
+		m.Print = func(text string) { lines = append(lines, text) }
+		_, err := m.Start(Program{Name: "k", Targets: []PEID{5, 128, 300}, Body: func(t *tl.PE) {
+			for i := range 5 {
+				t.Full(tl.Shape{1 << (8 + 2*t.Rank())}, tl.F16, 1).Exp()
+				t.WaitSignal(0, tl.EQ, 0) // until the engine has reached the kernel's time
+				t.Printf("line %d", i)
+			}
+		}}, sim.Event{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.mustRun(t); threads == 1 {
+			want = lines
+		}
+		if len(lines) != 15 || !slices.Equal(lines, want) {
+			t.Errorf("%d threads: lines\n%s\nwant 15:\n%s", threads, strings.Join(lines, "\n"), strings.Join(want, "\n"))
+		}
+	}
+}
