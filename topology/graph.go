@@ -156,6 +156,42 @@ func (g *Graph) Lookahead() Time {
 	return least
 }
 
+// SIPColors returns a color, 0 or 1, for the host and each SIP after it, such that no link
+// leads from a SIP to another of its color. It returns nil if there are no such colors.
+func (g *Graph) SIPColors() []uint8 {
+	next := make([][]int32, g.spec.System.SIPs.Count)
+	for id := range g.links {
+		from, to := g.SIPsOf(LinkID(id))
+		switch {
+		case from >= 0 && to >= 0 && from != to:
+			next[from] = append(next[from], to)
+		case from >= 0 && to < 0 && g.links[id].To != g.Host():
+			return nil // a switch leads to every SIP
+		}
+	}
+	colors := make([]uint8, len(next)+1)
+	seen := make([]bool, len(next))
+	for first := range next {
+		if seen[first] {
+			continue
+		}
+		seen[first] = true
+		for reached := []int32{int32(first)}; len(reached) > 0; {
+			at := reached[0]
+			reached = reached[1:]
+			for _, to := range next[at] {
+				if !seen[to] {
+					seen[to], colors[to+1] = true, 1-colors[at+1]
+					reached = append(reached, to)
+				} else if colors[to+1] == colors[at+1] {
+					return nil
+				}
+			}
+		}
+	}
+	return colors
+}
+
 // Link returns the directed link with the given id.
 func (g *Graph) Link(id LinkID) Link { return g.links[id] }
 

@@ -141,12 +141,19 @@ func (m *System) print(text string) {
 	}
 }
 
-// flushPrints prints the texts of a window.
-func (m *System) flushPrints() {
+// flushPrints prints the texts that kernels have printed before the time `reached`.
+func (m *System) flushPrints(reached simtime.Time) {
 	var all []printed
 	for _, t := range m.threads {
-		all = append(all, t.printed...)
-		t.printed = t.printed[:0]
+		later := t.printed[:0]
+		for _, p := range t.printed {
+			if p.at < reached {
+				all = append(all, p)
+			} else {
+				later = append(later, p)
+			}
+		}
+		t.printed = later
 	}
 	slices.SortStableFunc(all, func(a, b printed) int {
 		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.partition, b.partition))

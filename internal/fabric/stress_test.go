@@ -184,7 +184,7 @@ func (l load) simulate(t tester, fid Fidelity) *stress {
 	s := &stress{eng: sim.New(), load: l, start: make([]Time, n), done: make([]Time, n), left: make([]Time, n), ended: make([]int, n)}
 	var net Network = l.net
 	if l.parted {
-		s.eng.Partition(2, 1, 1)
+		s.eng.Partition(2, 1, nil, 1)
 		net = parted{l.net}
 	}
 	s.Fabric = New(s.eng, net, l.cfg)

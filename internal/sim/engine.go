@@ -77,8 +77,9 @@ type shared struct {
 	// Vary, unless nil, returns a number below n. Tests set it to vary the length of windows and
 	// the order of partitions in them, which must not change any result.
 	Vary func(n int) int
-	// WindowEnded, unless nil, is called after each window in which the partitions have run.
-	WindowEnded func()
+	// WindowEnded, unless nil, is called between windows. All partitions have run up to the time
+	// `reached`, or have ended to run if it is simtime.Never/2.
+	WindowEnded func(reached Time)
 
 	engines []*Engine // by thread; the first is that of the host
 	procs   procs
@@ -93,8 +94,9 @@ type shared struct {
 	parts     []partition
 	lookahead Time
 	split     bool
-	left      Event // see Split
-	horizon   Time  // end of the window
+	colors    []uint8 // by partition; nil if all have one color
+	left      Event   // see Split
+	failed    Time    // when the first process has panicked in a window; never if none has
 }
 
 // New returns an engine at time 0.
@@ -209,7 +211,7 @@ func (e *Engine) Pause() { e.paused = true }
 // be pending.
 func (e *Engine) Idle() bool {
 	for i := range e.queues {
-		if e.queues[i].pending > 0 {
+		if e.queues[i].pending > 0 || i > 0 && len(e.parts[i].inbox) > 0 {
 			return false
 		}
 	}
@@ -340,6 +342,7 @@ func (e *Engine) run(ctx context.Context, limit Time) (paused bool, err error) {
 		e.handlers[ev.Target].Handle(ev.Kind, ev.Arg)
 	}
 	if e.err != nil {
+		e.endWindow(never)
 		e.Close()
 	}
 	paused, e.paused = e.paused && e.err == nil, false

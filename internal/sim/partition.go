@@ -8,8 +8,12 @@ import (
 
 // A machine of several devices has a partition for each device, and each partition has events
 // of its own. While the engine is split, no partition acts on another in less than the
-// lookahead. So each partition can run by itself from a time t up to t plus the lookahead: a
-// window. Its state stays in the processor cache for that long.
+// lookahead. So each partition can run by itself for a window: up to the next event of any other
+// partition plus the lookahead. Its state stays in the processor cache for that long.
+//
+// Partitions of one color act on each other only through partitions of the other color, so in
+// twice the lookahead. When one color has run, the other can run for twice as long as the
+// lookahead: until the lookahead after the first color's time. So the colors run by turns.
 //
 // Events of one partition at one time run in this order: those from other partitions, by the
 // time at which they were scheduled, then by partition; then its own. Events that a partition
@@ -23,15 +27,19 @@ import (
 
 // partition is what the engine knows about a partition besides its queue.
 type partition struct {
-	next    Time  // no event of the partition is earlier; never if there is none
-	running int32 // processes that the host waits for, see Split
+	next    Time       // no event of the partition is earlier; never if there is none
+	until   Time       // it has run up to this time
+	running int32      // processes that the host waits for, see Split
+	inbox   []crossing // events from other partitions that are not in the queue yet
 }
 
 // Partition prepares the engine for partitions 1 to n, which `threads` threads run. `lookahead`
-// is the least time in which a partition acts on another. It must be called before the first
+// is the least time in which a partition acts on another. `colors` has a color, 0 or 1, for each
+// partition and for the host, so that two partitions of one color act on each other in twice the
+// lookahead at least; nil if there are no such colors. Partition must be called before the first
 // event and before any handler is registered.
-func (e *Engine) Partition(n int, lookahead Time, threads int) {
-	e.lookahead = lookahead
+func (e *Engine) Partition(n int, lookahead Time, colors []uint8, threads int) {
+	e.lookahead, e.colors = lookahead, colors
 	e.parts = make([]partition, n+1)
 	e.queues = append(e.queues, make([]queue, n)...)
 	e.queue = &e.queues[0]
@@ -64,7 +72,7 @@ func (e *Engine) IsSplit() bool { return e.split }
 // current event must be one of the host. When the last process has called Leave, the engine
 // calls `left` in the host's partition.
 func (e *Engine) Split(running []int32, left Event) {
-	e.split, e.left = true, left
+	e.split, e.left, e.failed = true, left, never
 	for _, other := range e.engines {
 		other.own.latest, other.own.latestLeft = e.now, e.now
 	}
@@ -88,7 +96,9 @@ func (e *Engine) Join() {
 		e.unusedIDs = append(e.unusedIDs, other.own.unusedIDs...)
 		other.own.unusedIDs = other.own.unusedIDs[:0]
 	}
+	e.endWindow(never)
 	for i := 1; i < len(e.queues); i++ {
+		e.parts[i].receive(&e.queues[i], never)
 		for {
 			at, ev, ok := e.queues[i].pop(noEvent)
 			if !ok {
@@ -120,7 +130,7 @@ func (e *Engine) AtIn(in int32, t Time, target Target, kind Kind, arg uint64) {
 		e.At(t, target, kind, arg)
 		return
 	}
-	if t < e.horizon && e.current != 0 || t < e.now {
+	if t < e.parts[in].until || t < e.now {
 		panic(fmt.Sprintf("sim: partition %d schedules an event of partition %d at %v, within the lookahead of %v", e.current, in, t, e.now))
 	}
 	sent := crossing{e.now, e.current, in, t, Event{target, kind, arg}}
@@ -139,26 +149,44 @@ type crossing struct {
 	event    Event
 }
 
-// deliver adds c to the queue of its partition.
+// deliver passes c to its partition.
 func (e *Engine) deliver(c *crossing) {
-	e.queues[c.to].push(keyOf(c.at)-1, c.event.Target, c.event.Kind, c.event.Arg)
-	e.parts[c.to].next = min(e.parts[c.to].next, c.at)
+	p := &e.parts[c.to]
+	p.inbox = append(p.inbox, *c)
+	p.next = min(p.next, c.at)
 }
 
 // deliverAll delivers the events that the partitions have scheduled in a window for each
-// other. The order does not depend on the windows, or on the order in which they ran.
+// other.
 func (e *Engine) deliverAll() {
-	for _, other := range e.engines[1:] {
-		e.outbox = append(e.outbox, other.own.outbox...)
+	for _, other := range e.engines {
+		for i := range other.own.outbox {
+			e.deliver(&other.own.outbox[i])
+		}
 		other.own.outbox = other.own.outbox[:0]
 	}
-	slices.SortStableFunc(e.outbox, func(a, b crossing) int {
+}
+
+// receive moves the events before the time `end` from the inbox of p to its queue q. All events
+// from other partitions that are due before this time are in the inbox. So their order does not
+// depend on the windows, or on the order in which the partitions ran.
+func (p *partition) receive(q *queue, end Time) {
+	due := slices.IndexFunc(p.inbox, func(c crossing) bool { return c.at < end })
+	if due < 0 {
+		return
+	}
+	slices.SortStableFunc(p.inbox, func(a, b crossing) int {
 		return cmp.Or(cmp.Compare(a.sent, b.sent), cmp.Compare(a.from, b.from))
 	})
-	for i := range e.outbox {
-		e.deliver(&e.outbox[i])
+	later := p.inbox[:0]
+	for _, c := range p.inbox {
+		if c.at < end {
+			q.push(keyOf(c.at)-1, c.event.Target, c.event.Kind, c.event.Arg)
+		} else {
+			later = append(later, c)
+		}
 	}
-	e.outbox = e.outbox[:0]
+	p.inbox = later
 }
 
 // PostIn schedules ev in partition `in` at time t, as AtIn does. It does nothing for the zero
@@ -169,20 +197,75 @@ func (e *Engine) PostIn(in int32, t Time, ev Event) {
 	}
 }
 
-// runWindow runs all partitions for a window. It returns false if the host's next event or
-// timer comes first, or if no event up to the time `limit` is left; in the second case it joins
-// the partitions.
-func (e *Engine) runWindow(limit Time) bool {
-	first, running := never, int32(0)
-	for i := range e.parts {
-		first = min(first, e.parts[i].next)
-		running += e.parts[i].running
+// group is a set of partitions that run together. Those with processes for which the host waits
+// have the number of their color.
+type group int
+
+const (
+	waited  group = 0 // color 0; waited+1 is color 1
+	others  group = 2 // partitions that the host does not wait for
+	nGroups       = 3
+)
+
+// groupOf returns the group of partition i.
+func (e *Engine) groupOf(i int) group {
+	switch {
+	case e.parts[i].running <= 0:
+		return others
+	case e.colors != nil:
+		return waited + group(e.colors[i])
 	}
+	return waited
+}
+
+// firstEvents returns the time of the first event of each group.
+func (e *Engine) firstEvents() (first [nGroups]Time) {
+	for g := range first {
+		first[g] = never
+	}
+	for i := 1; i < len(e.parts); i++ {
+		g := e.groupOf(i)
+		first[g] = min(first[g], e.parts[i].next)
+	}
+	return first
+}
+
+// windowOf returns the end of a window of a group, given the first events of all groups. The
+// partitions that the host does not wait for do not run ahead of the others, since a launch ends
+// with an event of those.
+func (e *Engine) windowOf(g group, first [nGroups]Time) Time {
+	own := e.lookahead
+	if e.colors != nil && g != others {
+		own *= 2
+	}
+	end := first[g] + own
+	for h, at := range first {
+		switch {
+		case group(h) == g:
+		case g == others:
+			end = min(end, at)
+		default:
+			end = min(end, at+e.lookahead)
+		}
+	}
+	return end
+}
+
+// runWindow runs each group of partitions for a window. It returns false if the host's next
+// event or timer comes first, or if no event up to the time `limit` is left; in the second case
+// it joins the partitions.
+func (e *Engine) runWindow(limit Time) bool {
 	host := e.queue.first()
 	if len(e.timers) > 0 {
 		host = min(host, e.timers[0].at+1) // a timer fires after all events of its instant
 	}
+	times := e.firstEvents()
+	first := slices.Min(times[:])
+	e.endWindow(first)
 	switch {
+	case first > e.failed:
+		e.reportFailures()
+		return true
 	case first > limit && host > limit: // the limit is before never
 		for _, other := range e.engines {
 			e.now = max(e.now, other.own.latest)
@@ -192,49 +275,89 @@ func (e *Engine) runWindow(limit Time) bool {
 	case host <= first:
 		return false
 	}
-	w := window{running: true}
-	lookahead := e.lookahead
-	if e.Vary != nil {
-		lookahead, w.skip = max(1, lookahead/Time(e.Vary(8)+1)), e.Vary(len(e.parts))
+	left, ends := e.lefts(), false // ends: the last process has left in this window
+	for g := range group(nGroups) {
+		if ends = !left && e.lefts(); ends {
+			break
+		}
+		if g > 0 {
+			times = e.firstEvents()
+		}
+		end := e.windowOf(g, times)
+		if e.Vary != nil && end > times[g] {
+			end = times[g] + max(1, (end-times[g])/Time(e.Vary(8)+1))
+		}
+		e.runGroup(g, min(end, host, limit+1, e.failed+1))
 	}
-	w.end = min(first+lookahead, host, limit+1)
-	e.horizon = w.end
-	if e.runThreads(w); e.err == nil {
-		done, end := running > 0, w.end // no process is left for which the host waits
-		for i := range e.parts {
-			done = done && e.parts[i].running <= 0
+	if !ends || e.err != nil || e.failed < never {
+		return true
+	}
+	// The others reach the time at which the last process has left.
+	end := Time(0)
+	for _, other := range e.engines {
+		end = max(end, other.own.latestLeft)
+	}
+	for e.err == nil {
+		times = e.firstEvents()
+		if times[others] >= end {
+			break
 		}
-		if w.running = false; done {
-			w.end = 0
-			for _, other := range e.engines {
-				w.end = max(w.end, other.own.latestLeft)
-			}
-			end = w.end
-		}
-		e.runThreads(w)
-		e.deliverAll()
-		if e.WindowEnded != nil {
-			e.WindowEnded()
-		}
-		if e.reportFailures(); e.err == nil && done {
-			e.now, e.By = end, 0
-			e.Join()
-			e.Post(end, e.left)
-		}
+		e.runGroup(others, min(end, times[others]+e.lookahead))
+	}
+	if e.err == nil {
+		e.now, e.By = end, 0
+		e.Join()
+		e.Post(end, e.left)
 	}
 	return true
 }
 
-// window says which events the threads run: those before the time `end`, of the partitions with
-// processes for which the host waits, or of the others.
-type window struct {
-	end     Time
-	running bool
-	skip    int // the number of partitions by which a thread rotates its share; only in tests
+// lefts reports whether all processes have left for which the host waits.
+func (e *Engine) lefts() bool {
+	return !slices.ContainsFunc(e.parts, func(p partition) bool { return p.running > 0 })
 }
 
-// has reports whether partition p has events in window w.
-func (w *window) has(p *partition) bool { return p.next < w.end && (p.running > 0) == w.running }
+// endWindow tells the models that the partitions have reached a time.
+func (e *Engine) endWindow(reached Time) {
+	if e.WindowEnded != nil {
+		e.WindowEnded(reached)
+	}
+}
+
+// runGroup runs the events of a group before the time `end`.
+func (e *Engine) runGroup(g group, end Time) {
+	if e.err != nil {
+		return
+	}
+	busy := false
+	for i := 1; i < len(e.parts); i++ {
+		if p := &e.parts[i]; e.groupOf(i) == g {
+			p.until = max(p.until, end)
+			busy = busy || p.next < end
+		}
+	}
+	if !busy {
+		return
+	}
+	w := window{group: g, end: end}
+	if e.Vary != nil {
+		w.skip = e.Vary(len(e.parts))
+	}
+	e.runThreads(w)
+	e.deliverAll()
+	for _, other := range e.engines {
+		for _, f := range other.own.failures {
+			e.failed = min(e.failed, f.err.At)
+		}
+	}
+}
+
+// window says which events the threads run: those of a group before the time `end`.
+type window struct {
+	group group
+	end   Time
+	skip  int // the number of partitions by which a thread rotates its share; only in tests
+}
 
 // runThreads runs window w with all threads.
 func (e *Engine) runThreads(w window) {
@@ -268,7 +391,7 @@ func (e *Engine) runShare(thread int, w window) {
 	share := (n - thread + threads - 1) / threads
 	for k := 0; k < share && e.err == nil; k++ {
 		i := 1 + thread + (k+w.skip)%share*threads
-		if p := &e.parts[i]; w.has(p) {
+		if p := &e.parts[i]; p.next < w.end && e.groupOf(i) == w.group {
 			e.enter(int32(i))
 			e.end = w.end
 			e.runPartition(p)
@@ -281,7 +404,8 @@ func (e *Engine) enter(i int32) { e.current, e.queue = i, &e.queues[i] }
 
 // runPartition runs the events of p, the current partition, before e.end.
 func (e *Engine) runPartition(p *partition) {
-	waited := p.running > 0
+	running := p.running > 0
+	p.receive(e.queue, e.end)
 	p.next = never
 	for e.err == nil {
 		if e.ran >= e.nextCheck && !e.check() {
@@ -300,8 +424,11 @@ func (e *Engine) runPartition(p *partition) {
 		e.ran++
 		e.handlers[ev.Target].Handle(ev.Kind, ev.Arg)
 	}
+	for i := range p.inbox {
+		p.next = min(p.next, p.inbox[i].at)
+	}
 	e.latest = max(e.latest, e.now)
-	if waited && p.running == 0 {
+	if running && p.running == 0 {
 		e.latestLeft = max(e.latestLeft, e.now)
 	}
 }
@@ -323,17 +450,13 @@ func (e *Engine) failIn(p *Proc, err *PanicError) {
 // in the first partition that has one.
 func (e *Engine) reportFailures() {
 	var all []failed
-	earliest := never
 	for _, other := range e.engines {
 		all = append(all, other.own.failures...)
 		other.own.failures = nil
 	}
-	for _, f := range all {
-		earliest = min(earliest, f.err.At)
-	}
 	slices.SortStableFunc(all, func(a, b failed) int { return cmp.Compare(a.proc.part, b.proc.part) })
 	for _, f := range all {
-		if f.err.At == earliest {
+		if f.err.At == e.failed {
 			e.report(f.proc, f.err)
 		}
 	}

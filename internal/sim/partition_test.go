@@ -20,6 +20,7 @@ const lookahead = 10 * simtime.Nanosecond
 type nodes struct {
 	eng    *Engine
 	target Target
+	colors []uint8
 	log    []string
 }
 
@@ -49,7 +50,11 @@ func (n *nodes) Handle(kind Kind, arg uint64) {
 		r := rand.New(rand.NewPCG(arg, uint64(part)))
 		for range 1 + r.IntN(20)/19 {
 			if in := 1 + r.Int32N(3); in != part {
-				n.eng.AtIn(in, n.eng.Now()+lookahead+Time(r.IntN(3)), n.target, evStep, arg-1)
+				way := lookahead
+				if n.colors != nil && n.colors[in] == n.colors[part] {
+					way *= 2
+				}
+				n.eng.AtIn(in, n.eng.Now()+way+Time(r.IntN(3)), n.target, evStep, arg-1)
 			} else {
 				n.eng.At(n.eng.Now()+Time(r.IntN(3)), n.target, evStep, arg-1)
 			}
@@ -57,13 +62,13 @@ func (n *nodes) Handle(kind Kind, arg uint64) {
 	}
 }
 
-// runNodes runs nodes of three partitions on some threads, with windows that vary chooses, or
-// with the longest ones if vary is nil. It returns the logs of the partitions.
-func runNodes(t *testing.T, threads int, vary func(int) int) []string {
+// runNodes runs nodes of three partitions with some colors on some threads, with windows that
+// vary chooses, or with the longest ones if vary is nil. It returns the logs of the partitions.
+func runNodes(t *testing.T, colors []uint8, threads int, vary func(int) int) []string {
 	e, log := New(), make([]string, 4)
 	e.Vary = vary
-	e.Partition(3, lookahead, threads)
-	target := e.RegisterEach(func(e *Engine) Handler { return &nodes{e, 1, log} })
+	e.Partition(3, lookahead, colors, threads)
+	target := e.RegisterEach(func(e *Engine) Handler { return &nodes{e, 1, colors, log} })
 	e.At(0, target, evSplit, 7)
 	if err := e.Run(context.Background()); err != nil {
 		t.Fatal(err)
@@ -78,18 +83,20 @@ func runNodes(t *testing.T, threads int, vary func(int) int) []string {
 // orders and on several threads. The events of each partition must be the same, and the host
 // must continue when the last process has left.
 func TestWindows(t *testing.T) {
-	want := runNodes(t, 1, nil)
-	if n := strings.Count(want[1], " "); n < 40 {
-		t.Fatalf("only %d events in partition 1", n)
-	}
-	if !strings.Contains(want[0], "1200ns:0 ") {
-		t.Errorf("events of the host: %s, want one at the end of the last process, 1200ns", want[0])
-	}
-	for threads := 1; threads < 5; threads++ {
-		for seed := range uint64(50) {
-			got := runNodes(t, threads, rand.New(rand.NewPCG(seed, 1)).IntN)
-			if !slices.Equal(got[1:], want[1:]) {
-				t.Fatalf("seed %d, %d threads: events\n%s\nwant\n%s", seed, threads, strings.Join(got, "\n"), strings.Join(want, "\n"))
+	for _, colors := range [][]uint8{nil, {0, 0, 1, 0}} {
+		want := runNodes(t, colors, 1, nil)
+		if n := strings.Count(want[1], " "); n < 40 {
+			t.Fatalf("only %d events in partition 1", n)
+		}
+		if !strings.Contains(want[0], "1200ns:0 ") {
+			t.Errorf("events of the host: %s, want one at the end of the last process, 1200ns", want[0])
+		}
+		for threads := 1; threads < 5; threads++ {
+			for seed := range uint64(50) {
+				got := runNodes(t, colors, threads, rand.New(rand.NewPCG(seed, 1)).IntN)
+				if !slices.Equal(got[1:], want[1:]) {
+					t.Fatalf("colors %d, seed %d, %d threads: events\n%s\nwant\n%s", colors, seed, threads, strings.Join(got, "\n"), strings.Join(want, "\n"))
+				}
 			}
 		}
 	}
@@ -99,7 +106,7 @@ func TestWindows(t *testing.T) {
 // panics in the goroutine of the run.
 func TestPanicInThread(t *testing.T) {
 	e := New()
-	e.Partition(2, lookahead, 2)
+	e.Partition(2, lookahead, nil, 2)
 	target := e.Register(handlerFunc(func(Kind, uint64) { panic("a fault") }))
 	e.Go("host", func(*Proc) {
 		e.Split([]int32{0, 1, 1}, Event{})
@@ -118,7 +125,7 @@ func TestPanicInThread(t *testing.T) {
 // is refused, since that partition may have passed its time.
 func TestSoonEventOfOtherPartition(t *testing.T) {
 	e := New()
-	e.Partition(2, lookahead, 2)
+	e.Partition(2, lookahead, nil, 2)
 	e.Go("host", func(*Proc) {
 		e.Split([]int32{0, 1, 1}, Event{})
 		for i := range int32(2) {
@@ -145,7 +152,7 @@ func TestFailureInWindow(t *testing.T) {
 		{[3]Time{7, 5, 6}, "kernel 2"}, {[3]Time{5, 5, 5}, "kernel 1"}, {[3]Time{9, 8, 3}, "kernel 3"},
 	} {
 		e := New()
-		e.Partition(3, lookahead, 2)
+		e.Partition(3, lookahead, nil, 2)
 		var reported []string
 		e.Go("host", func(*Proc) {
 			e.Split([]int32{0, 1, 1, 1}, Event{})
@@ -179,7 +186,7 @@ func (f handlerFunc) Handle(kind Kind, arg uint64) { f(kind, arg) }
 // in order of time.
 func TestJoin(t *testing.T) {
 	e := New()
-	e.Partition(2, lookahead, 2)
+	e.Partition(2, lookahead, nil, 2)
 	var order []uint64
 	target := e.Register(handlerFunc(func(_ Kind, arg uint64) {
 		order = append(order, arg)
@@ -210,7 +217,7 @@ func TestJoin(t *testing.T) {
 // and no event is left.
 func TestDeadlockOfPartitions(t *testing.T) {
 	e := New()
-	e.Partition(2, lookahead, 2)
+	e.Partition(2, lookahead, nil, 2)
 	e.Go("host", func(*Proc) {
 		e.Split([]int32{0, 1, 1}, Event{})
 		for i := range int32(2) {
@@ -230,7 +237,7 @@ func TestDeadlockOfPartitions(t *testing.T) {
 // in the partitions, and before later ones.
 func TestTimerBetweenWindows(t *testing.T) {
 	e := New()
-	e.Partition(2, lookahead, 2)
+	e.Partition(2, lookahead, nil, 2)
 	at := []Time{5*lookahead - 1, 5 * lookahead, 5*lookahead + 1}
 	var ran atomic.Int32
 	target := e.Register(handlerFunc(func(Kind, uint64) { ran.Add(1) }))
