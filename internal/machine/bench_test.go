@@ -79,7 +79,7 @@ func BenchmarkQueueMessages(b *testing.B) {
 		rounds int
 	}{
 		{"256", nil, 2000},
-		{"16384", []string{"system.sips.count=128", "system.sips.topology=torus_2d", "system.sips.w=8", "system.sips.h=16"}, 100},
+		{"16384", []string{"system.sips.count=128", "system.sips.topology=torus_2d", "system.sips.w=8", "system.sips.h=16"}, 200},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			var perEvents, perSecond, bare []float64

@@ -360,17 +360,7 @@ func (d *DMA) send(i int32) {
 		d.begin(i)
 	}
 	var t fabric.Transfer
-	t.Path, t.Bytes, t.Class, t.Queue = q.path, q.bytes, q.class, q.queue
-	t.Done.Target, t.Done.Kind, t.Done.Arg = d.target, evArrived, uint64(i)
-	if q.notice > 0 {
-		t.Notice, t.Arriving = q.notice, sim.Event{Target: d.target, Kind: evArriving, Arg: uint64(i)}
-	}
-	if q.reads {
-		t.Read = d.ends[i].from.Bank()
-	}
-	if q.writes {
-		t.Write = d.ends[i].to.Bank()
-	}
+	d.setTransfer(&t, i, q)
 	d.fab.Send(&t)
 }
 

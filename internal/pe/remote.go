@@ -67,28 +67,31 @@ func PartitionOf(sip int32) int32 { return sip + 1 }
 // startRemote starts request i, which is q: it sends the data, or the request of a read.
 func (d *DMA) startRemote(i int32, q *request) {
 	r := &d.remotes[i]
+	var t fabric.Transfer
+	if d.isPlain(q, r) {
+		d.begin(i)
+		d.setTransfer(&t, i, q)
+		t.Done = q.done
+		t.Arriving = sim.Event{Target: q.done.Target, Kind: q.arriving, Arg: q.done.Arg}
+		d.fab.Send(&t)
+		return
+	}
 	n, far := d.Remotes.requests.Get()
 	r.number = n
 	*far = remoteRequest{
-		Remote: r.Remote, dma: d, number: i, path: q.path, buffer: far.buffer, bytes: q.bytes, class: q.class, queue: q.queue,
-		done: q.done, arriving: q.arriving, notice: q.notice, tail: q.tail, op: q.op, unordered: q.unordered,
-		begins: q.begun.Target != 0 || q.followed && d.Followed != nil,
+		done: q.done, dma: d, writeWay: r.WriteWay, tail: q.tail, details: far.details, number: i, arriving: q.arriving,
+		atOnce: r.WriteWay == 0 || q.unordered || r.Lands,
 	}
-	if !r.fixed {
-		far.buffer = append(far.buffer[:0], q.path...)
-		far.path = far.buffer
+	if q.writes && r.Border > 0 && !q.unordered {
+		d.expectLanding(i, q, far)
 	}
-	if q.reads {
-		far.read = d.ends[i].from.Bank()
+	if d.setTransfer(&t, i, q); r.Border > 0 {
+		t.Done = sim.Event{Target: d.Remotes.target, Kind: evRemoteArrived, Arg: uint64(n)}
+		t.Arriving = sim.Event{Target: d.Remotes.target, Kind: evRemoteArriving, Arg: uint64(n)}
 	}
-	if q.writes {
-		far.write = d.ends[i].to.Bank()
-		if r.Border > 0 && !q.unordered {
-			d.expectLanding(i, q, far)
-		}
-	}
-	if d.Trace != nil {
-		far.traced = new(d.Trace.requests[i])
+	far.traced = d.Trace != nil
+	if r.ReadWay > 0 || !r.fixed || far.traced {
+		far.detail(d, q, r, &t)
 	}
 	if r.ReadWay > 0 {
 		at := d.eng.Now() + r.ReadWay
@@ -99,7 +102,55 @@ func (d *DMA) startRemote(i int32, q *request) {
 	if q.placed {
 		d.placeOf(i).settled = !q.writes
 	}
-	d.Remotes.send(n)
+	d.begin(i)
+	d.fab.Send(&t)
+}
+
+// isPlain reports whether request q, with the part r, is a message that needs nothing in the SIP
+// that it ends in but its Done event.
+func (d *DMA) isPlain(q *request, r *remote) bool {
+	return r.Border > 0 && r.WriteWay == 0 && r.ReadWay == 0 && q.tail == 0 && r.fixed && !q.placed && d.Trace == nil
+}
+
+// setTransfer sets t, which is empty, to the transfer of request i, which is q, with the events
+// of a transfer that ends in the SIP of the engine.
+func (d *DMA) setTransfer(t *fabric.Transfer, i int32, q *request) {
+	t.Path, t.Bytes, t.Class, t.Queue = q.path, q.bytes, q.class, q.queue
+	t.Done = sim.Event{Target: d.target, Kind: evArrived, Arg: uint64(i)}
+	if t.Notice = q.notice; q.notice > 0 {
+		t.Arriving = sim.Event{Target: d.target, Kind: evArriving, Arg: uint64(i)}
+	}
+	if q.remote {
+		t.Border = int(d.remotes[i].Border)
+		t.Left = sim.Event{Target: d.target, Kind: evLeft, Arg: uint64(i)}
+	}
+	if q.reads {
+		t.Read = d.ends[i].from.Bank()
+	}
+	if q.writes {
+		t.Write = d.ends[i].to.Bank()
+	}
+}
+
+// detail sets the details of far, which is request q of engine d with the part r. The transfer t
+// uses the copy of the path in the details.
+func (far *remoteRequest) detail(d *DMA, q *request, r *remote, t *fabric.Transfer) {
+	if far.details == nil {
+		far.details = &remoteDetails{}
+	}
+	x := far.details
+	x.op, x.readWay = q.op, r.ReadWay
+	x.begins = q.begun.Target != 0 || q.followed && d.Followed != nil
+	if !r.fixed {
+		x.path = append(x.path[:0], t.Path...)
+		t.Path = x.path
+	}
+	if r.ReadWay > 0 {
+		t.Left = sim.Event{Target: d.Remotes.target, Kind: evRemoteLeft, Arg: uint64(r.number)}
+	}
+	if x.transfer = *t; far.traced {
+		x.traced = d.Trace.requests[far.number]
+	}
 }
 
 // handleRemote handles the events that only requests to or from other SIPs have.
@@ -179,7 +230,7 @@ func (d *DMA) expectLanding(i int32, q *request, far *remoteRequest) {
 	for k := range d.program {
 		if e := &d.program[k]; e.order == q.order && e.writes && d.ends[e.request].to == d.ends[i].to && e.ordinal != 0 {
 			t := d.destination(e.sip)
-			t.way = far.ReportWay
+			t.way = d.remotes[i].ReportWay
 			e.lands, far.landing, far.ordinal = true, t.landing, e.ordinal
 			return
 		}
@@ -228,28 +279,30 @@ type Remotes struct {
 	landings sim.Pool[landing]
 }
 
-// remoteRequest is a request while it is in other SIPs.
+// remoteRequest is a request while it is in other SIPs. It takes one cache line.
 type remoteRequest struct {
-	Remote
-	dma    *DMA  // its engine, of which only the target is known in other SIPs
-	number int32 // in its engine
+	done     sim.Event
+	dma      *DMA // its engine, of which only the target is known in other SIPs
+	writeWay simtime.Time
+	tail     simtime.Time
+	details  *remoteDetails // kept for later requests with this number
+	number   int32          // in its engine
+	landing  int32          // of the access that it writes; only if ordinal is set
+	ordinal  uint32         // of that access
+	arriving sim.Kind
+	atOnce   bool // done is called when it arrives, not when its acknowledgement has returned
+	traced   bool
+}
 
-	path        []topology.LinkID
-	buffer      []topology.LinkID // a copy of the path, if the path is not fixed
-	bytes       memory.Bytes
-	class       fabric.Class
-	queue       int32
-	read, write fabric.Bank
-	done        sim.Event
-	arriving    sim.Kind
-	notice      int64
-	tail        simtime.Time
-	op          memory.Op
-	unordered   bool
-	begins      bool   // the engine wants to know when it starts to read; only with an op log
-	landing     int32  // of the access that it writes; only if ordinal is set
-	ordinal     uint32 // of that access
-	traced      *tracedRequest
+// remoteDetails is what only some requests need in other SIPs: reads, those whose path is not
+// fixed, and all in a trace.
+type remoteDetails struct {
+	transfer fabric.Transfer
+	path     []topology.LinkID
+	op       memory.Op
+	readWay  simtime.Time
+	begins   bool // the engine wants to know when it starts to read; only with an op log
+	traced   tracedRequest
 }
 
 // landing is what a SIP knows about the writes of an engine in another SIP: those that have
@@ -292,35 +345,6 @@ func NewRemotes(eng *sim.Engine, fab *fabric.Fabric) (all []*Remotes) {
 	return all
 }
 
-// send sends the data of request n over the fabric.
-func (r *Remotes) send(n int32) {
-	q := r.requests.At(n)
-	if q.begins {
-		q.dma.begin(q.number)
-	}
-	t := fabric.Transfer{Path: q.path, Bytes: q.bytes, Class: q.class, Queue: q.queue, Read: q.read, Write: q.write, Border: int(q.Border)}
-	own := sim.Event{Target: q.dma.target, Kind: evArrived, Arg: uint64(q.number)}
-	there := sim.Event{Target: r.target, Kind: evRemoteArrived, Arg: uint64(n)}
-	if q.notice > 0 {
-		t.Notice = q.notice
-		if t.Arriving = own; q.Border > 0 {
-			t.Arriving = there
-			t.Arriving.Kind = evRemoteArriving
-		} else {
-			t.Arriving.Kind = evArriving
-		}
-	}
-	switch t.Done = own; {
-	case q.Border > 0 && q.ReadWay > 0:
-		t.Done, t.Left = there, there
-		t.Left.Kind = evRemoteLeft
-	case q.Border > 0:
-		t.Done, t.Left = there, own
-		t.Left.Kind = evLeft
-	}
-	r.fab.Send(&t)
-}
-
 // Handle continues a request in another SIP than that of its engine.
 func (r *Remotes) Handle(kind sim.Kind, arg uint64) {
 	if kind == evWriteEnded {
@@ -329,21 +353,24 @@ func (r *Remotes) Handle(kind sim.Kind, arg uint64) {
 	}
 	n := int32(arg)
 	q := r.requests.At(n)
-	if q.traced != nil {
-		r.eng.By = q.traced.mark
+	if q.traced {
+		r.eng.By = q.details.traced.mark
 	}
 	switch kind {
 	case evRequested:
-		r.send(n)
+		if q.details.begins {
+			q.dma.begin(q.number)
+		}
+		r.fab.Send(&q.details.transfer)
 	case evRemoteLeft:
-		r.eng.AtIn(q.dma.partition(), r.eng.Now()+q.ReadWay, q.dma.target, evReleased, uint64(q.number))
+		r.eng.AtIn(q.dma.partition(), r.eng.Now()+q.details.readWay, q.dma.target, evReleased, uint64(q.number))
 	case evRemoteArriving:
 		r.eng.Call(sim.Event{Target: q.done.Target, Kind: q.arriving, Arg: q.done.Arg})
 	case evRemoteArrived:
-		if q.traced != nil {
-			q.traced.queued = r.fab.Waited()
-			if q.WriteWay > 0 {
-				q.dma.Trace.requests[q.number].queued = q.traced.queued
+		if q.traced {
+			x := &q.details.traced
+			if x.queued = r.fab.Waited(); q.writeWay > 0 {
+				q.dma.Trace.requests[q.number].queued = x.queued
 			}
 		}
 		if q.tail > 0 {
@@ -359,14 +386,15 @@ func (r *Remotes) Handle(kind sim.Kind, arg uint64) {
 // finish continues request n, which is q and has arrived. A write ends when its
 // acknowledgement has returned.
 func (r *Remotes) finish(n int32, q *remoteRequest) {
-	done, then, at, ordinal := q.done, q.WriteWay == 0 || q.unordered || q.Lands, q.landing, q.ordinal
-	if q.WriteWay > 0 {
-		r.eng.AtIn(q.dma.partition(), r.eng.Now()+q.WriteWay, q.dma.target, evAcknowledged, uint64(q.number))
-	} else if q.traced != nil {
-		q.dma.Trace.recordEnd(q.traced, q.op, q.bytes, r.eng.Now())
+	done, atOnce, at, ordinal := q.done, q.atOnce, q.landing, q.ordinal
+	if q.writeWay > 0 {
+		r.eng.AtIn(q.dma.partition(), r.eng.Now()+q.writeWay, q.dma.target, evAcknowledged, uint64(q.number))
+	} else if q.traced {
+		x := q.details
+		q.dma.Trace.recordEnd(&x.traced, x.op, x.transfer.Bytes, r.eng.Now())
 	}
 	r.requests.Put(n)
-	if then {
+	if atOnce {
 		r.eng.Call(done)
 	}
 	if ordinal != 0 {
