@@ -19,6 +19,8 @@ var rows = []row{
 	benchmarkRow("events, 1,000 pending", "internal/sim", "EventRatio/pending=1000$", "300ms", map[string]limit{"x-faster": {least: 4}}, "ns/ours", "ns/container-heap", "x-faster"),
 	benchmarkRow("queue messages of 128 B, 256 PEs", "internal/machine", "QueueMessages/256$", "9x", map[string]limit{perEvents: {least: 50}}, perEvents, "msgs/cpu-s", "bare-events/cpu-s"),
 	benchmarkRow("queue messages of 128 B, 16,384 PEs", "internal/machine", "QueueMessages/16384$", "3x", nil, perEvents, "msgs/cpu-s"),
+	benchmarkRow("the same, two threads against one", "internal/machine", "Threads$", "5x",
+		map[string]limit{"times-as-fast": {least: 1.6}}, "times-as-fast", "s-of-1-thread", "s-of-2-threads"),
 	timingRow("ring 1 GiB, 256 SIPs, slots of 1 MiB", ringOver+"256 --set pe.ipcq.slot_size=1MiB --set pe.ipcq.n_slots=4 --set pe.ipcq.max_ports=8", map[string]limit{cpuSeconds: {most: 2}}),
 	timingRow("ring 1 GiB, 256 SIPs, slots of the preset", ringOver+"256", map[string]limit{cpuSeconds: {most: 5}}),
 	timingRow("ring 1 GiB, 64 SIPs, slots of the preset", ringOver+"64", map[string]limit{cpuSeconds: {most: 2}}),

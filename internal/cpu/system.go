@@ -60,6 +60,7 @@ type System struct {
 	transfers     sim.Pool[transfer]
 	receives      map[oplog.ID]*receive // recorded in the op log and in flight
 	notifications sim.Pool[notification]
+	_             [64]byte // keeps other objects out of its last cache line, since threads write to them
 }
 
 // The events of a System. Their argument is an index of a pool, or for receives an ID in

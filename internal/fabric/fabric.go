@@ -181,7 +181,8 @@ type Fabric struct {
 	messages sim.Pool[message]
 	arrival  Arrival // result of Arrival
 	observe  func(Passage)
-	waited   Time // total wait of the first flit of the message that ended last
+	waited   Time     // total wait of the first flit of the message that ended last
+	_        [64]byte // keeps other objects out of its last cache line, since threads write to them
 }
 
 // shared is what the fabrics of all threads share.

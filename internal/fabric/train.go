@@ -131,9 +131,10 @@ type trains struct {
 	recent      [4]serializeTime
 	runs        []unlimitedRun // hash table, see runSlot
 	runShift    int
-	usedRuns    int    // entries of runs in use
-	runsPending bool   // bytes of runs may be missing in the counters of links
-	passage     uint64 // ID of the latest passage that may be cut; counted only with an observer
+	usedRuns    int      // entries of runs in use
+	runsPending bool     // bytes of runs may be missing in the counters of links
+	passage     uint64   // ID of the latest passage that may be cut; counted only with an observer
+	_           [64]byte // keeps other objects out of its last cache line, since threads write to them
 }
 
 // source is the state of the source of a message in the Train model, which offers the trains

@@ -25,6 +25,7 @@ type Queues struct {
 	put     pe.Request   // the latest request of PutTile; other requests are not in the cache
 	copying []pe.Request // reused by submitCopy
 	threads []*Queues    // by thread; this one is the first
+	_       [64]byte     // keeps other objects out of its last cache line, since threads write to them
 }
 
 // New returns a Queues without rings. If several threads run the partitions of the engine, each

@@ -277,6 +277,7 @@ type Remotes struct {
 	target   sim.Target
 	requests sim.Pool[remoteRequest]
 	landings sim.Pool[landing]
+	_        [64]byte // keeps other objects out of its last cache line, since threads write to them
 }
 
 // remoteRequest is a request while it is in other SIPs. It takes one cache line.

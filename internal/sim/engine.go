@@ -42,6 +42,7 @@ type Engine struct {
 	*thread // own, or that of the host's engine while the partitions are not split
 	*shared
 	own thread
+	_   [64]byte // keeps other objects out of its last cache line, since threads write to them
 }
 
 // thread is the state of a thread that runs events.
@@ -86,7 +87,6 @@ type shared struct {
 	timers  []*Timer // sorted by time; timers at the same time in order of creation
 	closing bool     // the run ends after the current instant: a process has panicked
 	paused  bool     // the run is interrupted: set by Pause
-	beats   atomic.Uint64
 	watch   watch
 	threads threads
 
@@ -97,6 +97,9 @@ type shared struct {
 	colors    []uint8 // by partition; nil if all have one color
 	left      Event   // see Split
 	failed    Time    // when the first process has panicked in a window; never if none has
+
+	_     [64]byte // all threads write to beats, and read the other fields
+	beats atomic.Uint64
 }
 
 // New returns an engine at time 0.
