@@ -75,8 +75,8 @@ type Launch struct {
 }
 
 // New returns an idle core of PE p for launch l, and clears the signals of the rank.
-func New(m *System, l *Launch, p *Element, rank int) *Core {
-	m = p.system
+func New(l *Launch, p *Element, rank int) *Core {
+	m := p.system
 	s := &m.Graph.Spec().PE
 	c := &Core{
 		m: m, eng: m.Engine, pe: p, launch: l, rank: rank, home: l.Home(rank), limit: endedLimit, trace: p.trace,

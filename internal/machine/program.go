@@ -172,7 +172,7 @@ func (r *Run) prepare() (err error) {
 	r.cpus.Windows = r.Program.Windows // Starting may have set them
 	r.cores = make([]*cpu.Core, slices.Max(r.cpus.Ranks)+1)
 	for rank, id := range r.cpus.Ranks {
-		r.cores[id] = cpu.New(&m.System, &r.cpus, &m.PE(id).Element, rank)
+		r.cores[id] = cpu.New(&r.cpus, &m.PE(id).Element, rank)
 		m.Engine.Beat()
 	}
 	if err := r.queues.connect(r.Program.Links); err != nil {
