@@ -73,6 +73,7 @@ type Config struct {
 	Local      bool              // the slots are in the receiver's TCM
 	Way        simtime.Time      // how long a report of the sender takes to the receiver; 0 within a SIP
 	Border     int32             // see pe.Remote
+	Apart      bool              // two threads may run the ends; only between SIPs
 	Memory     memory.ID
 	At         pe.Access         // the location of the slots in Memory
 	Out        []topology.LinkID // the links from the slots to the receiver's TCM
@@ -248,7 +249,7 @@ func (q *Queues) Add(from, to End, cfg Config) *Ring {
 	if r.Way > 0 {
 		q.remotes++
 		r.remote = &remote{request: pe.Remote{Border: r.Border}, credit: q.remotes << kindBits, queues: q.of(&from)}
-		if len(q.threads) > 1 { // nothing moves that both ends use
+		if r.Apart && len(q.threads) > 1 { // nothing moves that both ends use
 			r.batches = batchFIFO{items: make([]batch, r.Slots), fixed: true}
 			r.credits = make([]simtime.Time, r.Slots)
 		}

@@ -23,6 +23,7 @@ type queueSet struct {
 	where       func(id PEID) string    // text after the names of PE and port in errors and reports
 	rings       []*ipcq.Ring
 	allocations []allocation
+	apart       bool // threads may run the two ends of a queue
 }
 
 // CheckNeighbors returns an error if a connection of `table` has an invalid port, if two
@@ -126,7 +127,7 @@ func (n *queueSet) addRing(from, to *queueEnd, there, back []topology.LinkID) (*
 	cfg.Out = m.findRoute(nil, cfg.Memory, b.Memory(topology.KindTCM))
 	cfg.CreditTime = m.Graph.Latency(back) + m.Graph.Bottleneck(back).Serialize(q.CreditBytes)
 	if cfg.Border = m.Border(cfg.Path); cfg.Border > 0 {
-		cfg.Way = m.ControlTime(there)
+		cfg.Way, cfg.Apart = m.ControlTime(there), n.apart
 	}
 	if flit := m.Graph.Spec().System.Flit; m.Fabric.Fidelity() == fabric.Train && kind != topology.BufferHBM && q.SlotSize%flit == 0 {
 		cfg.SlotFlits = int64(q.SlotSize / flit)

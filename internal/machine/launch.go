@@ -214,22 +214,31 @@ const densePartition = 16
 // else is in progress or the launch has few targets in each SIP.
 func (lr *launcher) split(l *Launch) {
 	m := lr.machine
-	if m.Engine.Lookahead() == 0 || !l.partitions || lr.all.Len() > 1 || !m.Fabric.Idle() || m.Engine.Current() != 0 {
+	running, dense := lr.perPartition(l)
+	if !dense || !l.partitions || lr.all.Len() > 1 || !m.Fabric.Idle() || m.Engine.Current() != 0 {
 		return
 	}
-	running, used := make([]int32, m.Graph.Spec().System.SIPs.Count+1), 0
+	lr.running, l.left = l, make([][]int32, len(m.Engine.Threads()))
+	m.Fabric.Settle()
+	m.Engine.Split(running, sim.Event{Target: lr.target, Kind: evEnded, Arg: uint64(l.number) << 32})
+}
+
+// perPartition returns the number of targets of a launch in each partition, and whether they are
+// many enough in each SIP that SIPs can be simulated by themselves.
+func (lr *launcher) perPartition(l *Launch) (targets []int32, dense bool) {
+	m := lr.machine
+	if m.Engine.Lookahead() == 0 {
+		return nil, false
+	}
+	targets, used := make([]int32, m.Graph.Spec().System.SIPs.Count+1), 0
 	for _, id := range l.Targets {
 		part := partitionOf(m.PE(id))
-		if running[part] == 0 {
+		if targets[part] == 0 {
 			used++
 		}
-		running[part]++
+		targets[part]++
 	}
-	if used > 1 && len(l.Targets) >= lr.dense*used {
-		lr.running, l.left = l, make([][]int32, len(m.Engine.Threads()))
-		m.Fabric.Settle()
-		m.Engine.Split(running, sim.Event{Target: lr.target, Kind: evEnded, Arg: uint64(l.number) << 32})
-	}
+	return targets, used > 1 && len(l.Targets) >= lr.dense*used
 }
 
 // join ends the simulation of SIPs by themselves: the host acts on the machine.

@@ -175,6 +175,9 @@ func (r *Run) prepare() (err error) {
 		r.cores[id] = cpu.New(&r.cpus, &m.PE(id).Element, rank)
 		m.Engine.Beat()
 	}
+	if r.partitions {
+		_, r.queues.apart = m.launcher.perPartition(r.Launch)
+	}
 	if err := r.queues.connect(r.Program.Links); err != nil {
 		r.queues.disconnect()
 		return fmt.Errorf("launch %s: %w", r.Name, err)
