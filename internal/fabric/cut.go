@@ -33,7 +33,7 @@ func (m *trains) cut(s *server, a *service, k int64, tail Time) (rest flitRange)
 	whole := a.flitRange
 	a.flitRange = a.firstFlits(k)
 	a.tail, a.end = tail, tail
-	at := m.messages.At(a.msg).progressAt(a.stage)
+	at := msg.progressAt(a.stage)
 	at.passed = min(at.passed, a.first+k)
 	if s.slice != nil {
 		a.left = m.cutSlice(s, a, &whole)
@@ -70,8 +70,8 @@ func (m *trains) cut(s *server, a *service, k int64, tail Time) (rest flitRange)
 			at.left = max(at.left, o.left)
 		}
 	}
-	if rest.last && msg.leaves && m.messages.At(a.msg).left.stage == a.stage {
-		m.messages.At(a.msg).left.seq++ // the rest leaves last
+	if rest.last && msg.leaves && msg.left.stage == a.stage {
+		msg.left.seq++ // the rest leaves last
 	}
 	if rest.last && int(a.next) == len(msg.stages) {
 		msg.endSeq++ // the message ends with the rest
@@ -86,7 +86,7 @@ func (m *trains) cutForwarded(s *server, a *service, delay Time) {
 	end, arrives, known, in := a.first+a.flits, a.left+delay, m.eng.Now(), m.eng.Current()
 	leaves := a.forwarded != 0 && m.leavesPartition(s, a)
 	if leaves {
-		known, in = known+delay, m.partition(a.msg, a.next)
+		known, in = known+delay, m.partition(m.messages.At(a.msg).stages, a.next)
 	}
 	for a.forwarded != 0 {
 		c := cut{msg: a.msg, stage: a.next, end: end, train: a.forwarded, arrives: arrives}

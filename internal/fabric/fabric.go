@@ -396,14 +396,11 @@ func (f *Fabric) setLeft(i int32, t *Transfer) {
 // Idle reports whether no message is in flight.
 func (f *Fabric) Idle() bool { return f.messages.Len() == 0 }
 
-// untilBorder returns the stages of message i from stage st on, without the link of its Left
+// untilBorder returns the stages of the message from stage st on, without the link of its Left
 // event and those behind it if that link follows.
-func (f *Fabric) untilBorder(i, st int32) []stage {
-	m := f.messages.At(i)
-	if m.leaves {
-		if border := f.messages.At(i).left.stage; st <= border {
-			return m.stages[st:border]
-		}
+func (m *message) untilBorder(st int32) []stage {
+	if m.leaves && st <= m.left.stage {
+		return m.stages[st:m.left.stage]
 	}
 	return m.stages[st:]
 }

@@ -268,7 +268,7 @@ func (m *trains) serviceStart(s *server, t *flitRange) (start, waits Time) {
 			t.refill = msg.queued && msg.chain.next != 0
 		}
 	}
-	p := m.messages.At(t.msg).progressAt(t.stage)
+	p := msg.progressAt(t.stage)
 	p.passed = t.first + t.flits
 	if s.slice == nil {
 		start = max(start, p.left)
@@ -312,11 +312,12 @@ func (m *trains) passLink(s *server, i int32, start, waits Time, p *place) {
 	} else {
 		left, last = wholeLeft, s.perFlit
 	}
-	m.messages.At(arrived.msg).progressAt(arrived.stage).left = left
+	msg := m.messages.At(arrived.msg)
+	msg.progressAt(arrived.stage).left = left
 	if arrived.refill {
 		m.refillAt(arrived.msg, left)
 	}
-	if arrived.last && m.messages.At(arrived.msg).leaves {
+	if arrived.last && msg.leaves {
 		m.leaveAt(&arrived, left)
 	}
 	if arrived.atSource {
@@ -352,11 +353,12 @@ func (m *trains) passLink(s *server, i int32, start, waits Time, p *place) {
 // returns the number of the train and when it arrives, or 0 if no event follows the train.
 func (m *trains) forward(i int32) (forwarded int32, at Time) {
 	t := m.all.At(i)
-	if stages := m.messages.At(t.msg).stages; int(t.stage) < len(stages) {
-		m.arriveAt(t.head, i, stages[t.stage], m.partition(t.msg, t.stage))
+	msg := m.messages.At(t.msg)
+	if int(t.stage) < len(msg.stages) {
+		m.arriveAt(t.head, i, msg.stages[t.stage], m.partition(msg.stages, t.stage))
 		return i, t.head
 	}
-	if m.messages.At(t.msg).noted {
+	if msg.noted {
 		forwarded, at = m.announce(i)
 	}
 	if t.last {
@@ -374,12 +376,13 @@ func (m *trains) forward(i int32) (forwarded int32, at Time) {
 // event. announce returns the same as forward.
 func (m *trains) announce(i int32) (forwarded int32, at Time) {
 	t := m.all.At(i)
-	k := max(0, m.messages.At(t.msg).notice.flits-1-t.first)
+	msg := m.messages.At(t.msg)
+	k := max(0, msg.notice.flits-1-t.first)
 	if k >= t.flits {
 		return 0, 0
 	}
 	at = t.arrival(k)
-	m.eng.AtIn(m.partition(t.msg, t.stage), at, m.target, evArriving, uint64(i))
+	m.eng.AtIn(m.partition(msg.stages, t.stage), at, m.target, evArriving, uint64(i))
 	return i, at
 }
 
@@ -402,14 +405,14 @@ func (m *trains) trainBytes(t *flitRange) Bytes {
 	return m.messages.At(t.msg).Bytes - Bytes(t.first)*m.cfg.Flit
 }
 
-// partition returns the partition in which message i is at stage st, or at its destination,
-// while the engine is split; else the current one. The link before the stage must be in the
-// current partition.
-func (m *trains) partition(i, st int32) int32 {
+// partition returns the partition in which a message with the given stages is at stage st, or at
+// its destination, while the engine is split; else the current one. The link before the stage
+// must be in the current partition.
+func (m *trains) partition(stages []stage, st int32) int32 {
 	if !m.eng.IsSplit() {
 		return m.eng.Current()
 	}
-	return m.partitionAt(m.messages.At(i).stages, st)
+	return m.partitionAt(stages, st)
 }
 
 // partitionAt implements partition, also if the engine is not split.
@@ -438,7 +441,8 @@ func (m *trains) arriveAt(head Time, i int32, at stage, in int32) {
 // finishAt schedules the end of message i. Incrementing endSeq of the message's source
 // cancels the scheduled end.
 func (m *trains) finishAt(i int32, at Time) {
-	m.eng.AtIn(m.partition(i, int32(len(m.messages.At(i).stages))), at, m.target, evFinish, uint64(m.messages.At(i).endSeq)<<32|uint64(uint32(i)))
+	msg := m.messages.At(i)
+	m.eng.AtIn(m.partition(msg.stages, int32(len(msg.stages))), at, m.target, evFinish, uint64(msg.endSeq)<<32|uint64(uint32(i)))
 }
 
 // leaveAt schedules the Left event of the message of t at the time `at`, if t is at the link

@@ -36,7 +36,7 @@ func (m *trains) passSingleFlit(i int32, link stage) {
 		if m.observe != nil {
 			m.observePassage(i, true, Passage{Link: link, Bytes: msg.Bytes, Head: at, Start: at, End: at + takes, ID: m.passageOf(i, st)})
 		}
-		leaves := msg.leaves && int(m.messages.At(i).left.stage) == st
+		leaves := msg.leaves && int(msg.left.stage) == st
 		if leaves {
 			m.eng.At(at+takes, m.target, evSingleFlitLeft|msg.sequence(), uint64(uint32(i)))
 		}
@@ -50,7 +50,7 @@ func (m *trains) passSingleFlit(i int32, link stage) {
 		// A message reserves no link in another partition.
 		if l.of != l.after {
 			msg.at = uint16(st)
-			m.eng.AtIn(m.partition(i, int32(st)), at, m.target, evSingleFlit|msg.sequence(), uint64(link)<<32|uint64(uint32(i)))
+			m.eng.AtIn(m.partition(msg.stages, int32(st)), at, m.target, evSingleFlit|msg.sequence(), uint64(link)<<32|uint64(uint32(i)))
 			return
 		}
 		// Messages of this instant keep their order. A message reserves no link behind the one

@@ -9,8 +9,12 @@ package fabric
 // such a link, so that a train needs no event there. Small messages skip no link, because then messages that arrive at
 // the same time could change places.
 func (m *trains) skipUnlimited(t *flitRange) (delay Time) {
-	stages := m.untilBorder(t.msg, t.stage)
-	if len(stages) == 0 || !m.isUnlimited(stages[0]) || m.messages.At(t.msg).flits <= m.turn {
+	msg := m.messages.At(t.msg)
+	if msg.flits <= m.turn {
+		return 0
+	}
+	stages := msg.untilBorder(t.stage)
+	if len(stages) == 0 || !m.isUnlimited(stages[0]) {
 		return 0
 	}
 	if m.observe != nil {
@@ -27,7 +31,7 @@ func (m *trains) skipUnlimited(t *flitRange) (delay Time) {
 // follow on its path.
 func (m *trains) observeSkipped(t *flitRange) {
 	var delay Time
-	for _, link := range m.untilBorder(t.msg, t.stage) {
+	for _, link := range m.messages.At(t.msg).untilBorder(t.stage) {
 		if !m.isUnlimited(link) {
 			return
 		}
@@ -100,7 +104,7 @@ func (m *trains) skipFirst(s *server, a *service) (delay Time, fed *linkState) {
 		m.count(first, &a.flitRange, 1)
 		return first.perFlit + first.hop.Latency, &first.linkState
 	}
-	if path := m.untilBorder(a.msg, 1); len(path) > 0 && m.isUnlimited(path[0]) {
+	if path := m.messages.At(a.msg).untilBorder(1); len(path) > 0 && m.isUnlimited(path[0]) {
 		var n int32
 		n, delay = m.passUnlimited(path, m.trainBytes(&a.flitRange))
 		a.next += n
