@@ -14,6 +14,7 @@ import (
 	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/tl"
+	topo "github.com/kernbench/kernbench/topology"
 )
 
 // outcome is what a run of a kernel over several SIPs shows.
@@ -22,6 +23,7 @@ type outcome struct {
 	first  string // the error of the first kernel of each launch that panicked
 	events uint64
 	end    []simtime.Time
+	links  []fabric.Stats
 	ops    map[int32][]string // by PE, in the order of the program
 }
 
@@ -87,6 +89,9 @@ func (k randomKernel) runSplit(t tester, how splitRun) (o outcome) {
 		}
 	}
 	o.events = r.Engine.Events()
+	for id := range r.Graph.Links() {
+		o.links = append(o.links, r.Fabric.Stats(topo.LinkID(id)))
+	}
 	if !how.log {
 		return o
 	}
@@ -172,6 +177,9 @@ func TestWindowsChangeNothing(t *testing.T) {
 			}
 			if !slices.Equal(got.end, want.end) {
 				t.Fatalf("%d threads: PEs end at %v, want %v", threads, got.end, want.end)
+			}
+			if !slices.Equal(got.links, want.links) {
+				t.Fatalf("%d threads: the counters of the links differ", threads)
 			}
 			same(t, fmt.Sprintf("events of %d threads", threads), got.events, want.events)
 			for pe, ops := range got.ops {
