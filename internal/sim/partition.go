@@ -197,14 +197,14 @@ func (e *Engine) PostIn(in int32, t Time, ev Event) {
 	}
 }
 
-// group is a set of partitions that run together. Those with processes for which the host waits
-// have the number of their color.
+// group is a set of partitions that run together.
 type group int
 
 const (
-	waited  group = 0 // color 0; waited+1 is color 1
-	others  group = 2 // partitions that the host does not wait for
-	nGroups       = 3
+	color0 group = iota // partitions with processes for which the host waits, of color 0
+	color1              // likewise, of color 1
+	others              // all other partitions
+	nGroups
 )
 
 // groupOf returns the group of partition i.
@@ -213,9 +213,9 @@ func (e *Engine) groupOf(i int) group {
 	case e.parts[i].running <= 0:
 		return others
 	case e.colors != nil:
-		return waited + group(e.colors[i])
+		return color0 + group(e.colors[i])
 	}
-	return waited
+	return color0
 }
 
 // firstEvents returns the time of the first event of each group.
@@ -276,7 +276,7 @@ func (e *Engine) runWindow(limit Time) bool {
 		return false
 	}
 	left, ends := e.lefts(), false // ends: the last process has left in this window
-	for g := range group(nGroups) {
+	for g := range nGroups {
 		if ends = !left && e.lefts(); ends {
 			break
 		}
