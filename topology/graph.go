@@ -156,9 +156,9 @@ func (g *Graph) Lookahead() Time {
 	return least
 }
 
-// SIPColors returns a color, 0 or 1, for the host and each SIP after it, such that no link
-// leads from a SIP to another of its color. It returns nil if there are no such colors.
-func (g *Graph) SIPColors() []uint8 {
+// SIPColours returns a colour, 0 or 1, for the host and each SIP after it, such that no link
+// leads from a SIP to another of its colour. It returns nil if there are no such colours.
+func (g *Graph) SIPColours() []uint8 {
 	next := make([][]int32, g.spec.System.SIPs.Count)
 	for id := range g.links {
 		from, to := g.SIPsOf(LinkID(id))
@@ -169,7 +169,7 @@ func (g *Graph) SIPColors() []uint8 {
 			return nil // a switch leads to every SIP
 		}
 	}
-	colors := make([]uint8, len(next)+1)
+	colours := make([]uint8, len(next)+1)
 	seen := make([]bool, len(next))
 	for first := range next {
 		if seen[first] {
@@ -181,15 +181,15 @@ func (g *Graph) SIPColors() []uint8 {
 			reached = reached[1:]
 			for _, to := range next[at] {
 				if !seen[to] {
-					seen[to], colors[to+1] = true, 1-colors[at+1]
+					seen[to], colours[to+1] = true, 1-colours[at+1]
 					reached = append(reached, to)
-				} else if colors[to+1] == colors[at+1] {
+				} else if colours[to+1] == colours[at+1] {
 					return nil
 				}
 			}
 		}
 	}
-	return colors
+	return colours
 }
 
 // Link returns the directed link with the given id.

@@ -84,7 +84,7 @@ func New(g *topology.Graph, o Options) *Machine {
 		if o.Log || o.Trace != nil || o.Fidelity == fabric.Flit {
 			threads = 1
 		}
-		m.Engine.Partition(s.System.SIPs.Count, lookahead, g.SIPColors(), threads)
+		m.Engine.Partition(s.System.SIPs.Count, lookahead, g.SIPColours(), threads)
 	}
 	m.Fabric = fabric.New(m.Engine, network{g}, fabric.Config{
 		Fidelity: o.Fidelity,

@@ -79,7 +79,7 @@ func (d *DMA) startRemote(i int32, q *request) {
 	n, far := d.Remotes.requests.Get()
 	r.number = n
 	*far = remoteRequest{
-		done: q.done, dma: d, writeWay: r.WriteWay, tail: q.tail, details: far.details, number: i, arriving: q.arriving,
+		done: q.done, dma: d, writeWay: r.WriteWay, tail: q.tail, details: far.details, number: i, arriving: uint8(q.arriving),
 		atOnce: r.WriteWay == 0 || q.unordered || r.Lands,
 	}
 	if q.writes && r.Border > 0 && !q.unordered {
@@ -290,8 +290,8 @@ type remoteRequest struct {
 	number   int32          // in its engine
 	landing  int32          // of the access that it writes; only if ordinal is set
 	ordinal  uint32         // of that access
-	arriving sim.Kind
-	atOnce   bool // done is called when it arrives, not when its acknowledgement has returned
+	arriving uint8          // kind of the Arriving event
+	atOnce   bool           // done is called when it arrives, not when its acknowledgement has returned
 	traced   bool
 }
 
@@ -366,7 +366,7 @@ func (r *Remotes) Handle(kind sim.Kind, arg uint64) {
 	case evRemoteLeft:
 		r.eng.AtIn(q.dma.partition(), r.eng.Now()+q.details.readWay, q.dma.target, evReleased, uint64(q.number))
 	case evRemoteArriving:
-		r.eng.Call(sim.Event{Target: q.done.Target, Kind: q.arriving, Arg: q.done.Arg})
+		r.eng.Call(sim.Event{Target: q.done.Target, Kind: sim.Kind(q.arriving), Arg: q.done.Arg})
 	case evRemoteArrived:
 		if q.traced {
 			x := &q.details.traced

@@ -45,32 +45,8 @@ type Engine struct {
 	_   [64]byte // keeps other objects out of its last cache line, since threads write to them
 }
 
-// thread is the state of a thread that runs events.
-type thread struct {
-	// By is the activity that caused the current event; 0 without a trace. Activities that
-	// start now are released by it.
-	By Mark
-
-	handlers  []Handler // by Target
-	queue     *queue    // of the current partition
-	now       Time
-	ran       uint64
-	nextCheck uint64       // the value of ran at which run checks the context again
-	woken     FIFO[uint64] // processes to resume at the current instant
-	unusedIDs []int32      // ids of processes that have ended
-	err       error        // ends the run: set by Stop or fail
-
-	current    int32 // the current partition; 0 unless the engine is split
-	end        Time  // the current partition runs up to this time
-	latest     Time  // of all events of the partitions
-	latestLeft Time  // when the last process left its partition
-	failures   []failed
-	outbox     []crossing // events that partitions have scheduled in this window for each other
-	counted    uint64     // events that the meter has counted
-	crash      *crash     // a panic of a model
-}
-
-// shared is what the engines of all threads share. It changes only while one thread runs.
+// shared is what the engines of all threads share. All of it but beats changes only while one
+// thread runs.
 type shared struct {
 	// Limit is the simulated time at which Run stops with a *TimeLimit, in case a process
 	// never ends. 0 is no limit.
@@ -78,8 +54,8 @@ type shared struct {
 	// Vary, unless nil, returns a number below n. Tests set it to vary the length of windows and
 	// the order of partitions in them, which must not change any result.
 	Vary func(n int) int
-	// WindowEnded, unless nil, is called between windows. All partitions have run up to the time
-	// `reached`, or have ended to run if it is simtime.Never/2.
+	// WindowEnded, unless nil, is called between windows. No partition has an event left before
+	// the time `reached`. When the partitions stop, `reached` is later than every event.
 	WindowEnded func(reached Time)
 
 	engines []*Engine // by thread; the first is that of the host
@@ -88,13 +64,13 @@ type shared struct {
 	closing bool     // the run ends after the current instant: a process has panicked
 	paused  bool     // the run is interrupted: set by Pause
 	watch   watch
-	threads threads
+	helpers goroutines
 
 	queues    []queue // by partition; 0 is the host, and has all events unless the engine is split
 	parts     []partition
 	lookahead Time
 	split     bool
-	colors    []uint8 // by partition; nil if all have one color
+	colours   []uint8 // by partition; nil if all have one colour
 	left      Event   // see Split
 	failed    Time    // when the first process has panicked in a window; never if none has
 
@@ -310,7 +286,7 @@ func (e *Engine) run(ctx context.Context, limit Time) (paused bool, err error) {
 	for _, other := range e.engines {
 		other.own.counted = other.own.ran
 	}
-	defer e.threads.stop()
+	defer e.helpers.stop()
 	limit = min(limit, never-1)
 	for (e.err == nil || e.closing) && !e.paused {
 		if e.ran >= e.nextCheck && !e.check() {

@@ -11,9 +11,9 @@ import (
 // lookahead. So each partition can run by itself for a window: up to the next event of any other
 // partition plus the lookahead. Its state stays in the processor cache for that long.
 //
-// Partitions of one color act on each other only through partitions of the other color, so in
-// twice the lookahead. When one color has run, the other can run for twice as long as the
-// lookahead: until the lookahead after the first color's time. So the colors run by turns.
+// Partitions of one colour act on each other only through partitions of the other colour, so in
+// twice the lookahead. When one colour has run, the other can run for twice as long as the
+// lookahead: until the lookahead after the first colour's time. So the colours run by turns.
 //
 // Events of one partition at one time run in this order: those from other partitions, by the
 // time at which they were scheduled, then by partition; then its own. Events that a partition
@@ -34,12 +34,12 @@ type partition struct {
 }
 
 // Partition prepares the engine for partitions 1 to n, which `threads` threads run. `lookahead`
-// is the least time in which a partition acts on another. `colors` has a color, 0 or 1, for each
-// partition and for the host, so that two partitions of one color act on each other in twice the
-// lookahead at least; nil if there are no such colors. Partition must be called before the first
+// is the least time in which a partition acts on another. `colours` has a colour, 0 or 1, for each
+// partition and for the host, so that two partitions of one colour act on each other in twice the
+// lookahead at least; nil if there are no such colours. Partition must be called before the first
 // event and before any handler is registered.
-func (e *Engine) Partition(n int, lookahead Time, colors []uint8, threads int) {
-	e.lookahead, e.colors = lookahead, colors
+func (e *Engine) Partition(n int, lookahead Time, colours []uint8, threads int) {
+	e.lookahead, e.colours = lookahead, colours
 	e.parts = make([]partition, n+1)
 	e.queues = append(e.queues, make([]queue, n)...)
 	e.queue = &e.queues[0]
@@ -201,9 +201,9 @@ func (e *Engine) PostIn(in int32, t Time, ev Event) {
 type group int
 
 const (
-	color0 group = iota // partitions with processes for which the host waits, of color 0
-	color1              // likewise, of color 1
-	others              // all other partitions
+	colour0 group = iota // partitions with processes for which the host waits, of colour 0
+	colour1              // likewise, of colour 1
+	others               // all other partitions
 	nGroups
 )
 
@@ -212,10 +212,10 @@ func (e *Engine) groupOf(i int) group {
 	switch {
 	case e.parts[i].running <= 0:
 		return others
-	case e.colors != nil:
-		return color0 + group(e.colors[i])
+	case e.colours != nil:
+		return colour0 + group(e.colours[i])
 	}
-	return color0
+	return colour0
 }
 
 // firstEvents returns the time of the first event of each group.
@@ -235,7 +235,7 @@ func (e *Engine) firstEvents() (first [nGroups]Time) {
 // with an event of those.
 func (e *Engine) windowOf(g group, first [nGroups]Time) Time {
 	own := e.lookahead
-	if e.colors != nil && g != others {
+	if e.colours != nil && g != others {
 		own *= 2
 	}
 	end := first[g] + own
@@ -275,9 +275,9 @@ func (e *Engine) runWindow(limit Time) bool {
 	case host <= first:
 		return false
 	}
-	left, ends := e.lefts(), false // ends: the last process has left in this window
+	left, ends := e.allLeft(), false // ends: the last process has left in this window
 	for g := range nGroups {
-		if ends = !left && e.lefts(); ends {
+		if ends = !left && e.allLeft(); ends {
 			break
 		}
 		if g > 0 {
@@ -312,8 +312,8 @@ func (e *Engine) runWindow(limit Time) bool {
 	return true
 }
 
-// lefts reports whether all processes have left for which the host waits.
-func (e *Engine) lefts() bool {
+// allLeft reports whether all processes have left for which the host waits.
+func (e *Engine) allLeft() bool {
 	return !slices.ContainsFunc(e.parts, func(p partition) bool { return p.running > 0 })
 }
 
@@ -369,10 +369,10 @@ func (e *Engine) runThreads(w window) {
 	for _, other := range e.engines[1:] {
 		other.thread = &other.own
 	}
-	e.threads.start(e.engines)
-	e.threads.run(w)
+	e.helpers.start(e.engines)
+	e.helpers.run(w)
 	e.runShare(0, w)
-	e.threads.wait()
+	e.helpers.wait()
 	e.enter(0)
 	for _, other := range e.engines[1:] {
 		if c := other.own.crash; c != nil {

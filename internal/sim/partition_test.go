@@ -15,13 +15,13 @@ import (
 
 const lookahead = 10 * simtime.Nanosecond
 
-// nodes is a handler for a thread, with a log for each partition, which all threads share. Each event schedules further events: of its
-// own partition, or of another one after the lookahead.
+// nodes is a handler for a thread, with a log for each partition, which all threads share. Each
+// event schedules further events: of its own partition, or of another one after the lookahead.
 type nodes struct {
-	eng    *Engine
-	target Target
-	colors []uint8
-	log    []string
+	eng     *Engine
+	target  Target
+	colours []uint8
+	log     []string
 }
 
 const (
@@ -51,7 +51,7 @@ func (n *nodes) Handle(kind Kind, arg uint64) {
 		for range 1 + r.IntN(20)/19 {
 			if in := 1 + r.Int32N(3); in != part {
 				way := lookahead
-				if n.colors != nil && n.colors[in] == n.colors[part] {
+				if n.colours != nil && n.colours[in] == n.colours[part] {
 					way *= 2
 				}
 				n.eng.AtIn(in, n.eng.Now()+way+Time(r.IntN(3)), n.target, evStep, arg-1)
@@ -62,13 +62,13 @@ func (n *nodes) Handle(kind Kind, arg uint64) {
 	}
 }
 
-// runNodes runs nodes of three partitions with some colors on some threads, with windows that
+// runNodes runs nodes of three partitions with some colours on some threads, with windows that
 // vary chooses, or with the longest ones if vary is nil. It returns the logs of the partitions.
-func runNodes(t *testing.T, colors []uint8, threads int, vary func(int) int) []string {
+func runNodes(t *testing.T, colours []uint8, threads int, vary func(int) int) []string {
 	e, log := New(), make([]string, 4)
 	e.Vary = vary
-	e.Partition(3, lookahead, colors, threads)
-	target := e.RegisterEach(func(e *Engine) Handler { return &nodes{e, 1, colors, log} })
+	e.Partition(3, lookahead, colours, threads)
+	target := e.RegisterEach(func(e *Engine) Handler { return &nodes{e, 1, colours, log} })
 	e.At(0, target, evSplit, 7)
 	if err := e.Run(context.Background()); err != nil {
 		t.Fatal(err)
@@ -83,8 +83,8 @@ func runNodes(t *testing.T, colors []uint8, threads int, vary func(int) int) []s
 // orders and on several threads. The events of each partition must be the same, and the host
 // must continue when the last process has left.
 func TestWindows(t *testing.T) {
-	for _, colors := range [][]uint8{nil, {0, 0, 1, 0}} {
-		want := runNodes(t, colors, 1, nil)
+	for _, colours := range [][]uint8{nil, {0, 0, 1, 0}} {
+		want := runNodes(t, colours, 1, nil)
 		if n := strings.Count(want[1], " "); n < 40 {
 			t.Fatalf("only %d events in partition 1", n)
 		}
@@ -93,9 +93,9 @@ func TestWindows(t *testing.T) {
 		}
 		for threads := 1; threads < 5; threads++ {
 			for seed := range uint64(50) {
-				got := runNodes(t, colors, threads, rand.New(rand.NewPCG(seed, 1)).IntN)
+				got := runNodes(t, colours, threads, rand.New(rand.NewPCG(seed, 1)).IntN)
 				if !slices.Equal(got[1:], want[1:]) {
-					t.Fatalf("colors %d, seed %d, %d threads: events\n%s\nwant\n%s", colors, seed, threads, strings.Join(got, "\n"), strings.Join(want, "\n"))
+					t.Fatalf("colours %d, seed %d, %d threads: events\n%s\nwant\n%s", colours, seed, threads, strings.Join(got, "\n"), strings.Join(want, "\n"))
 				}
 			}
 		}

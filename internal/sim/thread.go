@@ -6,15 +6,40 @@ import (
 	"sync"
 )
 
-// threads are the goroutines that run the shares of the engines other than the host's.
-type threads struct {
+// thread is the state of a thread that runs events.
+type thread struct {
+	// By is the activity that caused the current event; 0 without a trace. Activities that
+	// start now are released by it.
+	By Mark
+
+	handlers  []Handler // by Target
+	queue     *queue    // of the current partition
+	now       Time
+	ran       uint64
+	nextCheck uint64       // the value of ran at which run checks the context again
+	woken     FIFO[uint64] // processes to resume at the current instant
+	unusedIDs []int32      // ids of processes that have ended
+	err       error        // ends the run: set by Stop or fail
+
+	current    int32 // the current partition; 0 unless the engine is split
+	end        Time  // the current partition runs up to this time
+	latest     Time  // of all events of the partitions
+	latestLeft Time  // when the last process left its partition
+	failures   []failed
+	outbox     []crossing // events that partitions have scheduled in this window for each other
+	counted    uint64     // events that the meter has counted
+	crash      *crash     // a panic of a model
+}
+
+// goroutines are those that run the shares of the engines other than the host's.
+type goroutines struct {
 	windows []chan window // by thread, without the first; nil while no goroutine runs
 	running sync.WaitGroup
 	ended   sync.WaitGroup
 }
 
 // start starts a goroutine for each of the engines but the first, unless it has started.
-func (t *threads) start(engines []*Engine) {
+func (t *goroutines) start(engines []*Engine) {
 	if t.windows != nil {
 		return
 	}
@@ -31,7 +56,7 @@ func (t *threads) start(engines []*Engine) {
 }
 
 // run starts window w in all goroutines.
-func (t *threads) run(w window) {
+func (t *goroutines) run(w window) {
 	t.running.Add(len(t.windows))
 	for _, windows := range t.windows {
 		windows <- w
@@ -39,10 +64,10 @@ func (t *threads) run(w window) {
 }
 
 // wait waits until all goroutines have run their window.
-func (t *threads) wait() { t.running.Wait() }
+func (t *goroutines) wait() { t.running.Wait() }
 
 // stop ends the goroutines.
-func (t *threads) stop() {
+func (t *goroutines) stop() {
 	for _, windows := range t.windows {
 		close(windows)
 	}
@@ -50,7 +75,7 @@ func (t *threads) stop() {
 	t.ended.Wait()
 }
 
-// crash is a panic of a model in a goroutine of threads. The engine panics with it in the
+// crash is a panic of a model in one of the goroutines. The engine panics with it in the
 // goroutine of the run.
 type crash struct {
 	value any

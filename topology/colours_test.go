@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// TestSIPColors checks on which fabrics SIPs have two colors, and that no link leads from a SIP
-// to another of its color.
-func TestSIPColors(t *testing.T) {
+// TestSIPColours checks on which fabrics SIPs have two colours, and that no link leads from a SIP
+// to another of its colour.
+func TestSIPColours(t *testing.T) {
 	for _, c := range []struct {
 		fabric string
 		w, h   int
@@ -30,18 +30,18 @@ func TestSIPColors(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		colors := g.SIPColors()
-		if (colors != nil) != c.two {
-			t.Errorf("%v: colors %d, want two colors: %v", sets, colors, c.two)
+		colours := g.SIPColours()
+		if (colours != nil) != c.two {
+			t.Errorf("%v: colours %d, want two colours: %v", sets, colours, c.two)
 			continue
 		}
-		if c.two && (len(colors) != c.w*c.h+1 || !slices.Contains(colors[1:], 0) || !slices.Contains(colors[1:], 1)) {
-			t.Errorf("%v: colors %d", sets, colors)
+		if c.two && (len(colours) != c.w*c.h+1 || !slices.Contains(colours[1:], 0) || !slices.Contains(colours[1:], 1)) {
+			t.Errorf("%v: colours %d", sets, colours)
 		}
 		for id := range g.Links() {
 			from, to := g.SIPsOf(LinkID(id))
-			if c.two && from >= 0 && to >= 0 && from != to && colors[from+1] == colors[to+1] {
-				t.Errorf("%v: a link from SIP %d to SIP %d, both of color %d", sets, from, to, colors[to+1])
+			if c.two && from >= 0 && to >= 0 && from != to && colours[from+1] == colours[to+1] {
+				t.Errorf("%v: a link from SIP %d to SIP %d, both of colour %d", sets, from, to, colours[to+1])
 			}
 		}
 	}
